@@ -1,0 +1,174 @@
+// bench/gemv.cpp - how close gemm comes to one core's memory bandwidth and arithmetic.
+//
+// Prints the read bandwidth of one core, measured in the same run; GB/s of weights and its share of
+// that for each storage type at batch 1 to 8 over a matrix set larger than the caches; and GFLOP/s
+// at batch 64 on the shapes of small models. Best of several repetitions.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+#include <vector>
+
+#include "engine/kernels/dot.h"
+#include "engine/kernels/matrix.h"
+#include "traces/random.h"
+
+namespace redecode {
+namespace {
+
+constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::fp8, DType::nvfp4};
+
+const char* type_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "f32";
+    case DType::bf16:
+      return "bf16";
+    case DType::fp8:
+      return "fp8";
+    case DType::nvfp4:
+      return "nvfp4";
+  }
+  return "";
+}
+
+// This thread's CPU time: what other processes take from the core does not count.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Seconds of the fastest of `repetitions` calls.
+template <class Body>
+double best_seconds(int repetitions, const Body& body) {
+  double best = 1e30;
+  for (int i = 0; i < repetitions; ++i) {
+    const double start = thread_seconds();
+    body();
+    best = std::min(best, thread_seconds() - start);
+  }
+  return best;
+}
+
+std::vector<float> random_floats(size_t count, uint64_t seed) {
+  RandomSequence random(seed);
+  std::vector<float> out(count);
+  for (float& v : out) v = random.unit() * 2.0f - 1.0f;
+  return out;
+}
+
+std::vector<uint32_t> random_matrix(DType dtype, uint32_t rows, uint32_t cols) {
+  std::vector<uint32_t> data(matrix_bytes(dtype, rows, cols) / 4 + 1);
+  encode_matrix(dtype, rows, cols, random_floats(size_t{rows} * cols, 1),
+                reinterpret_cast<std::byte*>(data.data()));
+  return data;
+}
+
+Matrix view_of(DType dtype, uint32_t rows, uint32_t cols, const std::vector<uint32_t>& data) {
+  return {dtype, rows, cols, reinterpret_cast<const std::byte*>(data.data())};
+}
+
+// Sums 256 MiB with few enough accumulators to stay in registers, and with the prefetch that gemm
+// uses.
+double read_bandwidth_gb_s() {
+  constexpr size_t kSums = 16;  // 128 bytes a step
+  const std::vector<uint64_t> data(size_t{32} << 20, 3);
+  volatile uint64_t sink = 0;
+  const double seconds = best_seconds(7, [&] {
+    uint64_t sum[kSums] = {};
+    for (size_t i = 0; i < data.size(); i += kSums) {
+      __builtin_prefetch(data.data() + i + 256, 0, 2);
+      __builtin_prefetch(data.data() + i + 264, 0, 2);
+      for (size_t j = 0; j < kSums; ++j) sum[j] += data[i + j];
+    }
+    uint64_t total = 0;
+    for (const uint64_t s : sum) total += s;
+    sink = total;
+  });
+  (void)sink;
+  return static_cast<double>(data.size() * sizeof(uint64_t)) / seconds * 1e-9;
+}
+
+void print_streaming(Exec& exec) {
+  const uint32_t rows = 24576, cols = 4096;  // 100 million weights
+  std::printf("\nweights %u x %u, one thread      share of read bandwidth in brackets\n", rows,
+              cols);
+  std::printf("type     size MB   read, GB/s");
+  for (const int batch : {1, 2, 4, 8}) std::printf("   batch %d, GB/s", batch);
+  std::printf("\n");
+  const std::vector<float> x = random_floats(size_t{8} * cols, 2);
+  std::vector<float> y(size_t{8} * rows);
+  for (const DType dtype : kTypes) {
+    const std::vector<uint32_t> data = random_matrix(dtype, rows, cols);
+    const Matrix w = view_of(dtype, rows, cols, data);
+    const double size = static_cast<double>(matrix_bytes(dtype, rows, cols));
+    double rates[4] = {};
+    const double before_gb_s = read_bandwidth_gb_s();
+    for (int i = 0; i < 4; ++i) {
+      const double seconds =
+          best_seconds(7, [&] { gemm(exec, w, x.data(), cols, y.data(), rows, 1u << i); });
+      rates[i] = size / seconds * 1e-9;
+    }
+    const double bandwidth_gb_s = std::max(before_gb_s, read_bandwidth_gb_s());
+    std::printf("%-6s %9.1f   %10.2f", type_name(dtype), size * 1e-6, bandwidth_gb_s);
+    for (const double rate : rates) {
+      std::printf("   %6.2f (%3.0f %%)", rate, 100.0 * rate / bandwidth_gb_s);
+    }
+    std::printf("\n");
+  }
+}
+
+void print_small(Exec& exec) {
+  struct Shape {
+    uint32_t rows, cols;
+  };
+  std::printf("\nsmall matrices, one thread\n");
+  std::printf(
+      "type    rows   cols   batch 1, us   batch 8, us   batch 64, us   batch 64, GFLOP/s\n");
+  for (const Shape shape : {Shape{64, 64}, {128, 512}, {512, 128}, {1024, 256}, {2048, 2048}}) {
+    const std::vector<float> x = random_floats(size_t{64} * shape.cols, 3);
+    std::vector<float> y(size_t{64} * shape.rows);
+    for (const DType dtype : kTypes) {
+      const std::vector<uint32_t> data = random_matrix(dtype, shape.rows, shape.cols);
+      const Matrix w = view_of(dtype, shape.rows, shape.cols, data);
+      double us[3] = {};
+      const uint32_t batches[3] = {1, 8, 64};
+      for (int i = 0; i < 3; ++i) {
+        const double flops = 2.0 * shape.rows * shape.cols * batches[i];
+        const int inner = static_cast<int>(std::max(1.0, 2e7 / flops));
+        const double seconds = best_seconds(9, [&] {
+          for (int k = 0; k < inner; ++k) {
+            gemm(exec, w, x.data(), shape.cols, y.data(), shape.rows, batches[i]);
+          }
+        });
+        us[i] = seconds / inner * 1e6;
+      }
+      const double gflops = 2.0 * shape.rows * shape.cols * 64 / us[2] * 1e-3;
+      std::printf("%-6s %5u %6u   %11.2f   %11.2f   %12.2f   %18.1f\n", type_name(dtype),
+                  shape.rows, shape.cols, us[0], us[1], us[2], gflops);
+    }
+  }
+}
+
+Isa isa_of(int argc, char** argv) {
+  const std::string_view wanted = argc > 1 ? argv[1] : isa_name(best_isa());
+  for (const Isa isa : {Isa::plain, Isa::avx2, Isa::avx512}) {
+    if (wanted == isa_name(isa) && isa_supported(isa)) return isa;
+  }
+  std::fprintf(stderr, "usage: bench_gemv [plain|avx2|avx512]\n");
+  std::exit(2);
+}
+
+}  // namespace
+}  // namespace redecode
+
+int main(int argc, char** argv) {
+  redecode::Exec exec(1, redecode::isa_of(argc, argv));
+  std::printf("path %s\n", redecode::isa_name(exec.isa()));
+  redecode::print_streaming(exec);
+  redecode::print_small(exec);
+  return 0;
+}

@@ -1,0 +1,95 @@
+// engine/decoder/decoder.h - Decoder: runs one step in one mode.
+//
+//   Step --tables--> Batch --lower--> Program --bind--> Bindings --> submit            (eager)
+//                                                               \-> capture once, launch (graph)
+// Decode steps that fit a bucket run at the bucket's size in every mode; from a graph in graph mode. Prefill, mixed and
+// larger steps run eager.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/decoder/batch_builder.h"
+#include "engine/decoder/defects.h"
+#include "engine/decoder/graph_cache.h"
+#include "engine/decoder/inspector.h"
+#include "engine/decoder/page_tables.h"
+#include "engine/device/device.h"
+#include "engine/model/model.h"
+#include "traces/mode.h"
+#include "traces/output.h"
+#include "traces/step.h"
+
+namespace redecode {
+
+struct DecoderOptions {
+  Mode mode;
+  bool inspect = false;  // run the structural checks on every step
+  // Digests, log-sum-exp and largest logits of each row; off for throughput runs, tokens are always there.
+  bool summarize = true;
+};
+
+class Decoder {
+ public:
+  // Reserves persistent buffers, loads weights, captures graphs in graph mode. Model and device must outlive the decoder.
+  // Errors: usage (order string, defect, model too large to compute), environment (memory, capture rules).
+  Decoder(const Model& model, Device& device, const DecoderOptions& options);
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // Steps must come in ascending order. Errors: corrupt for a step that contradicts the ones before.
+  StepOutput run(const Step& step);
+
+  // As run, but clean whatever the mode: eager, single stream, fifo, no defect, no probe, no checks; only the KV is of
+  // interest. Brings the KV and the books to where a later step needs them.
+  void restore(const Step& step);
+
+  // Another order or probe from the next step on; other mode fields are fixed at construction.
+  void set_order(std::string_view order);
+  void set_probe(Probe probe);
+  void set_inspect(bool inspect) { inspect_ = inspect; }
+
+  const Mode& mode() const { return mode_; }
+  Digest weights_digest() const { return weights_digest_; }
+  const Inspector& inspector() const { return inspector_; }
+  const Pool& pool() const { return pool_; }
+  bool last_was_graph() const { return last_was_graph_; }
+  // The program that `step`'s rows lower to after run; for tests and benchmarks.
+  const Program& last_program() const { return program_; }
+  const Batch& last_batch() const { return batch_; }
+
+ private:
+  void load_weights();
+  Program lower(const Batch& batch, bool list_touched) const;
+  void run_eager(Order& order, Observer* observer);
+  void run_graph(const CapturedGraph& captured, Order& order, Observer* observer);
+  void upload_inputs(Order& order);
+  StepOutput collect(const Step& step) const;
+  void use_own_tokens(Step& step) const;
+  void remember_own_tokens(const Step& step, const StepOutput& output);
+
+  const Model& model_;
+  Device& device_;
+  Mode mode_;
+  bool inspect_;
+  bool summarize_;
+  DefectSet defects_;
+  std::unique_ptr<Order> order_;
+  Pool pool_;
+  std::vector<Binding> persistents_;
+  PageTables tables_;
+  BatchBuilder builder_;
+  Inspector inspector_;
+  std::unique_ptr<GraphCache> graphs_;
+  Digest weights_digest_ = 0;
+  bool last_was_graph_ = false;
+  Batch batch_;
+  Program inputs_program_, program_;
+  Bindings input_bindings_;
+  std::vector<std::byte> staging_;
+  std::map<RequestId, std::map<uint32_t, int32_t>> own_tokens_;  // request -> position -> token
+};
+
+}  // namespace redecode

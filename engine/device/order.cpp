@@ -1,0 +1,98 @@
+// engine/device/order.cpp - the orders behind the strings of order.h.
+#include "engine/device/order.h"
+
+#include <charconv>
+
+#include "engine/device/script.h"
+#include "traces/error.h"
+#include "traces/random.h"
+
+namespace redecode {
+namespace {
+
+class FifoOrder final : public Order {
+ public:
+  void begin_step(StepIndex) override {}
+  uint32_t choose(uint32_t) override { return 0; }
+  bool host_paced() const override { return false; }
+};
+
+class RandomOrder final : public Order {
+ public:
+  RandomOrder(uint64_t seed, bool paced) : seed_(seed), paced_(paced) {}
+
+  void begin_step(StepIndex step) override {
+    step_ = step;
+    choice_ = 0;
+  }
+
+  uint32_t choose(uint32_t ready_count) override {
+    return static_cast<uint32_t>(random_below(random_bits(seed_, step_, choice_++), ready_count));
+  }
+
+  bool host_paced() const override { return paced_; }
+
+ private:
+  uint64_t seed_;
+  bool paced_;
+  StepIndex step_ = 0;
+  uint64_t choice_ = 0;
+};
+
+[[noreturn]] void fail(std::string_view text, const std::string& reason) {
+  constexpr size_t kShownBytes = 64;
+  std::string shown(text.substr(0, kShownBytes));
+  if (text.size() > kShownBytes) shown += "...";
+  throw Error(ErrorCode::usage,
+              "no order '" + shown + "': " + reason + "; write fifo, seed:N, paced:N or " +
+                  "script:STEP/CHOICE.PICK-CHOICE.PICK;STEP/..., for example seed:7 or " +
+                  "script:41/3.2-17.1;60/0.1");
+}
+
+uint64_t parse_seed(std::string_view text, std::string_view number) {
+  uint64_t seed = 0;
+  const char* const end = number.data() + number.size();
+  const auto [at, error] = std::from_chars(number.data(), end, seed);
+  if (error == std::errc::result_out_of_range) fail(text, "N must be below 2^64");
+  if (error != std::errc{} || at != end) fail(text, "N must be a whole number");
+  return seed;
+}
+
+bool take_prefix(std::string_view text, std::string_view prefix, std::string_view& rest) {
+  if (!text.starts_with(prefix)) return false;
+  rest = text.substr(prefix.size());
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Order> make_order(std::string_view text) {
+  std::string_view rest;
+  if (text == "fifo") return std::make_unique<FifoOrder>();
+  if (take_prefix(text, "seed:", rest)) {
+    return std::make_unique<RandomOrder>(parse_seed(text, rest), false);
+  }
+  if (take_prefix(text, "paced:", rest)) {
+    return std::make_unique<RandomOrder>(parse_seed(text, rest), true);
+  }
+  if (take_prefix(text, "script:", rest)) return script_order(parse_script(rest));
+  fail(text, "unknown kind");
+}
+
+void RecordingOrder::begin_step(StepIndex step) {
+  choices_ = 0;
+  departures_.clear();
+  inner_.begin_step(step);
+}
+
+uint32_t RecordingOrder::choose(uint32_t ready_count) {
+  const uint32_t pick = inner_.choose(ready_count);
+  if (pick != 0) {
+    if (!departures_.empty()) departures_ += '-';
+    departures_ += std::to_string(choices_) + '.' + std::to_string(pick);
+  }
+  ++choices_;
+  return pick;
+}
+
+}  // namespace redecode

@@ -1,0 +1,66 @@
+// engine/device/order.h - Order: the one door by which nondeterminism enters.
+//
+// Whenever more than one stream head or graph node could run next, the device asks an Order. Ready
+// candidates are listed oldest first (by issue), so choice 0 is always fifo.
+//
+// Order strings:
+//   fifo          always the oldest. Eager programs then run in issue order.
+//   seed:N        uniformly random; the host runs ahead of the device until it syncs, so streams
+//   lag. paced:N       host-paced: in eager mode an op runs as soon as it is issued (so, if ready,
+//   at once);
+//                 among the nodes of a launched graph uniformly random.
+//   script:S      S = step entries joined by ';', entry = STEP/CHOICE.PICK-CHOICE.PICK..., e.g.
+//                 script:41/3.2-17.1;60/0.1 . Choice points of a step count from 0; those not
+//                 named, and steps not named, pick 0. The host runs ahead as with seed.
+// Steps and the choice points of a step ascend. A script that picks a candidate that is not there
+// throws Error usage from choose: it belongs to another program. Script as a value: script.h.
+// Random draws are keyed by (N, step, choice point), so the order of a step does not depend on the
+// steps before it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "traces/step.h"
+
+namespace redecode {
+
+class Order {
+ public:
+  virtual ~Order() = default;
+  // Called before the first command of each step; choice points count from 0 again.
+  virtual void begin_step(StepIndex step) = 0;
+  // Returns a value in [0, ready_count); called only when ready_count > 1.
+  virtual uint32_t choose(uint32_t ready_count) = 0;
+  // True: in eager mode the device keeps up with the host, each issued op runs before the next is
+  // issued (unless it waits for an event). False: the host runs ahead until it syncs.
+  virtual bool host_paced() const = 0;
+};
+
+// Errors: usage with the grammar when `text` is no order string; limit when a script is longer than
+// kMaxScriptBytes.
+std::unique_ptr<Order> make_order(std::string_view text);
+
+// Wraps an order and writes down the departures from fifo of the current step.
+class RecordingOrder final : public Order {
+ public:
+  explicit RecordingOrder(Order& inner) : inner_(inner) {}
+  void begin_step(StepIndex step) override;
+  uint32_t choose(uint32_t ready_count) override;
+  bool host_paced() const override { return inner_.host_paced(); }
+  // "3.2-17.1": the entry of this step without its number; empty for fifo.
+  const std::string& departures() const { return departures_; }
+  // Choice points of this step so far.
+  uint64_t choices() const { return choices_; }
+
+ private:
+  Order& inner_;
+  uint64_t choices_ = 0;
+  std::string departures_;
+};
+
+// Largest script accepted, in bytes.
+inline constexpr size_t kMaxScriptBytes = size_t{1} << 20;
+
+}  // namespace redecode

@@ -1,0 +1,216 @@
+// engine/device/sim/stream_queues.cpp - the queues of the simulated device.
+#include "engine/device/sim/stream_queues.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "traces/check.h"
+
+namespace redecode {
+namespace {
+
+constexpr int kPoisonByte = 0xff;
+
+void show(const Audience& audience, Observer* instead, uint32_t command) {
+  if (audience.observer == nullptr) return;
+  Observer& observer = instead != nullptr ? *instead : *audience.observer;
+  observer.ran(*audience.program, *audience.bindings, command);
+}
+
+}  // namespace
+
+void StreamQueues::start() {
+  if (!idle()) return;
+  items_.clear();
+  tokens_.clear();
+  arena_.clear();
+}
+
+void StreamQueues::issue_op(StreamId stream, const Op& op, const Audience& audience) {
+  Item item;
+  item.kind = ItemKind::op;
+  item.stream = stream;
+  item.op = op;
+  item.audience = audience;
+  issue(item);
+}
+
+EventToken StreamQueues::issue_record(StreamId stream) {
+  const auto token = static_cast<EventToken>(tokens_.size());
+  tokens_.emplace_back();
+  Item item;
+  item.kind = ItemKind::record;
+  item.stream = stream;
+  item.token = token;
+  issue(item);
+  return token;
+}
+
+void StreamQueues::issue_wait(StreamId stream, EventToken token) {
+  if (token == kNeverRecorded) return;
+  Item item;
+  item.kind = ItemKind::wait;
+  item.stream = stream;
+  item.token = token;
+  issue(item);
+}
+
+void StreamQueues::issue_poison(StreamId stream, std::byte* address, uint64_t size_bytes) {
+  Item item;
+  item.kind = ItemKind::poison;
+  item.stream = stream;
+  item.address = address;
+  item.size_bytes = size_bytes;
+  issue(item);
+}
+
+void StreamQueues::issue_graph(StreamId stream, const SimGraph& graph, Observer* observer) {
+  Item item;
+  item.kind = ItemKind::graph;
+  item.stream = stream;
+  item.graph = &graph;
+  if (observer != nullptr) item.audience = {observer, &graph.program, &graph.bindings};
+  issue(item);
+}
+
+void StreamQueues::issue(const Item& item) {
+  REDECODE_CHECK_OP(uint32_t{item.stream}, <, kMaxStreams);
+  REDECODE_CHECK_OP(items_.size(), <, size_t{UINT32_MAX});
+  Queue& queue = queues_[item.stream];
+  const bool was_empty = queue.empty();
+  queue.items.push_back(static_cast<uint32_t>(items_.size()));
+  items_.push_back(item);
+  ++pending_;
+  if (was_empty) settle(1u << item.stream);
+}
+
+// Brings the heads of these streams, and of all that they wake, to rest.
+void StreamQueues::settle(uint32_t streams) {
+  while (streams != 0) {
+    const auto stream = static_cast<StreamId>(std::countr_zero(streams));
+    streams &= streams - 1;
+    streams |= settle_stream(stream);
+  }
+}
+
+// Retires what can retire at the head of a stream; returns the streams whose waits that ended.
+uint32_t StreamQueues::settle_stream(StreamId stream) {
+  Queue& queue = queues_[stream];
+  uint32_t woken = 0;
+  while (!queue.empty()) {
+    const uint32_t index = queue.items[queue.head];
+    const Item& item = items_[index];
+    switch (item.kind) {
+      case ItemKind::op:
+        add_ready(candidate(index, 0));
+        return woken;
+      case ItemKind::graph:
+        if (start_graph(index)) return woken;
+        break;
+      case ItemKind::record: {
+        Token& token = tokens_[item.token];
+        token.done = true;
+        woken |= token.waiting_streams;
+        token.waiting_streams = 0;
+        break;
+      }
+      case ItemKind::wait: {
+        Token& token = tokens_[item.token];
+        if (!token.done) {
+          token.waiting_streams |= 1u << stream;
+          return woken;
+        }
+        break;
+      }
+      case ItemKind::poison:
+        std::memset(item.address, kPoisonByte, item.size_bytes);
+        break;
+    }
+    pop(stream);
+  }
+  return woken;
+}
+
+void StreamQueues::pop(StreamId stream) {
+  Queue& queue = queues_[stream];
+  ++queue.head;
+  --pending_;
+  if (queue.empty()) {
+    queue.items.clear();
+    queue.head = 0;
+  }
+}
+
+// Returns false when the graph has no nodes.
+bool StreamQueues::start_graph(uint32_t item) {
+  const SimGraph& graph = *items_[item].graph;
+  Running& running = running_[items_[item].stream];
+  running.nodes_left = static_cast<uint32_t>(graph.nodes.size());
+  running.blockers.assign(graph.predecessor_counts.begin(), graph.predecessor_counts.end());
+  for (uint32_t node = 0; node < running.nodes_left; ++node) {
+    if (running.blockers[node] == 0) add_ready(candidate(item, node));
+  }
+  return running.nodes_left != 0;
+}
+
+void StreamQueues::finish_node(uint32_t item, uint32_t node) {
+  const SimGraph& graph = *items_[item].graph;
+  const StreamId stream = items_[item].stream;
+  Running& running = running_[stream];
+  for (uint32_t e = graph.first_successor[node]; e < graph.first_successor[node + 1]; ++e) {
+    const uint32_t after = graph.successors[e];
+    if (--running.blockers[after] == 0) add_ready(candidate(item, after));
+  }
+  if (--running.nodes_left != 0) return;
+  pop(stream);
+  settle(1u << stream);
+}
+
+void StreamQueues::add_ready(Candidate candidate) {
+  if (ready_.empty() || ready_.back() < candidate) {
+    ready_.push_back(candidate);
+  } else {
+    ready_.insert(std::lower_bound(ready_.begin(), ready_.end(), candidate), candidate);
+  }
+}
+
+void StreamQueues::run_one(Order& order, Observer* observer) {
+  REDECODE_CHECK(!ready_.empty());
+  const auto count = static_cast<uint32_t>(ready_.size());
+  const uint32_t pick = count > 1 ? order.choose(count) : 0;
+  REDECODE_CHECK_OP(pick, <, count);
+  const Candidate picked = ready_[pick];
+  ready_.erase(ready_.begin() + pick);
+  const auto index = static_cast<uint32_t>(picked >> 32);
+  const Item& item = items_[index];
+  if (item.kind == ItemKind::graph) {
+    const auto node = static_cast<uint32_t>(picked);
+    const Op& op = item.graph->nodes[node];
+    item.graph->arena.run(op, exec_);
+    show(item.audience, observer, op.command);
+    finish_node(index, node);
+  } else {
+    arena_.run(item.op, exec_);
+    show(item.audience, observer, item.op.command);
+    const StreamId stream = item.stream;
+    pop(stream);
+    settle(1u << stream);
+  }
+}
+
+void StreamQueues::run_ready(Order& order) {
+  while (!ready_.empty()) run_one(order, nullptr);
+}
+
+void StreamQueues::run_stream(StreamId stream, Order& order) {
+  REDECODE_CHECK_OP(uint32_t{stream}, <, kMaxStreams);
+  while (!queues_[stream].empty()) run_one(order, nullptr);
+}
+
+void StreamQueues::run_all(Order& order, Observer* observer) {
+  while (!ready_.empty()) run_one(order, observer);
+  REDECODE_CHECK(idle());
+}
+
+}  // namespace redecode

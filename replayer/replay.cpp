@@ -1,0 +1,90 @@
+#include "replayer/replay.h"
+
+#include <algorithm>
+#include <set>
+
+#include "replayer/restore.h"
+#include "traces/error.h"
+#include "traces/run_file.h"
+
+namespace redecode {
+namespace {
+
+void check_range(const Trace& trace, const StepRange& range) {
+  if (range.first > range.last)
+    throw Error(ErrorCode::usage, "the range is empty: " + std::to_string(range.first) + ".." +
+                                      std::to_string(range.last), "--steps");
+  if (trace.steps.empty()) throw Error(ErrorCode::usage, "the trace has no steps", "--steps");
+  if (range.first > trace.steps.back().index)
+    throw Error(ErrorCode::usage, "step " + std::to_string(range.first) + " is beyond the last, " +
+                                      std::to_string(trace.steps.back().index), "--steps");
+}
+
+}  // namespace
+
+void check_model(const Trace& trace, const ModelIdentity& model) {
+  const ModelIdentity& recorded = trace.header.model;
+  const auto differ = [&](const std::string& what, Digest is, Digest was) {
+    throw Error(ErrorCode::incomparable,
+                what + " " + digest_hex(is) + ", the trace was recorded with " + digest_hex(was) +
+                    " ('" + recorded.spec + "')",
+                "model '" + model.spec + "'");
+  };
+  if (recorded.config_digest != model.config_digest)
+    differ("its configuration is", model.config_digest, recorded.config_digest);
+  if (recorded.weights_digest != model.weights_digest)
+    differ("its weights are", model.weights_digest, recorded.weights_digest);
+}
+
+RunHeader run_header(const Trace& trace, const Mode& mode, const ModelIdentity& model) {
+  RunHeader header;
+  header.writer = writer_name();
+  header.model = model;
+  header.engine = trace.header.engine;
+  header.mode = mode;
+  header.trace_digest = trace.digest;
+  return header;
+}
+
+ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
+  check_range(trace, options.range);
+  EngineInstance engine({options.model.empty() ? trace.header.model.spec : options.model,
+                         trace.header.engine, options.mode, options.threads, options.inspect, true});
+  check_model(trace, engine.identity());
+  ReplayResult result;
+  result.header = run_header(trace, options.mode, engine.identity());
+  const StepRange range = options.range;
+  const auto needed = range.first > trace.steps.front().index
+                          ? requests_needed(trace.steps, range.first, range.last)
+                          : std::set<RequestId>{};
+  const auto total = static_cast<uint64_t>(std::ranges::count_if(
+      trace.steps, [&](const Step& s) { return s.index <= range.last; }));
+  uint64_t done = 0;
+  for (const Step& step : trace.steps) {
+    if (step.index > range.last) break;
+    if (options.stop && options.stop()) {
+      result.stopped = true;
+      break;
+    }
+    if (step.index < range.first) {
+      engine.decoder().restore(restrict_rows(step, needed));
+      ++result.restored_steps;
+    } else {
+      const StepOutput output = engine.decoder().run(step);
+      result.digest = combine(result.digest, digest_output(output));
+      ++result.steps;
+      result.rows += step.rows.size();
+      result.outputs += output.rows.size();
+      result.graph_steps += engine.decoder().last_was_graph() ? 1 : 0;
+      if (options.output) options.output(output);
+    }
+    if (options.progress) options.progress(++done, total);
+  }
+  const Inspector& inspector = engine.decoder().inspector();
+  result.findings = inspector.findings();
+  for (size_t i = 0; i < result.findings.size(); ++i)
+    result.finding_counts.push_back(inspector.count(i));
+  return result;
+}
+
+}  // namespace redecode

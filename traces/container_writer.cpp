@@ -1,0 +1,199 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "traces/check.h"
+#include "traces/container.h"
+#include "traces/crc32c.h"
+#include "traces/limits.h"
+#include "traces/little_endian.h"
+#include "traces/zstd_frame.h"
+
+namespace redecode {
+namespace {
+
+// An output file; the first failure is kept and thrown again by every later write.
+class OutputFile {
+ public:
+  OutputFile(const std::filesystem::path& path, bool overwrite) : name_(path.string()) {
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL);
+    descriptor_ = ::open(path.c_str(), flags, 0666);
+    if (descriptor_ >= 0) return;
+    const int error = errno;
+    if (error == EEXIST)
+      throw Error(ErrorCode::usage, "file exists; allow overwriting to replace it", name_);
+    if (error == ENOENT || error == ENOTDIR)
+      throw Error(ErrorCode::missing, "cannot create: no such folder", name_);
+    throw Error(ErrorCode::environment, std::string("cannot create: ") + std::strerror(error),
+                name_);
+  }
+  ~OutputFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const uint8_t> bytes) {
+    throw_if_failed();
+    REDECODE_CHECK(descriptor_ >= 0);
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) fail(n < 0 ? errno : EIO);
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      bytes_written_ += static_cast<uint64_t>(n);
+    }
+  }
+
+  void close() {
+    throw_if_failed();
+    const int result = ::close(std::exchange(descriptor_, -1));
+    if (result != 0 && errno != EINTR) fail(errno);
+  }
+
+  void throw_if_failed() const {
+    if (error_ != 0) {
+      throw Error(ErrorCode::environment, std::string("cannot write: ") + std::strerror(error_),
+                  name_ + ": byte " + std::to_string(bytes_written_));
+    }
+  }
+  bool usable() const { return error_ == 0 && descriptor_ >= 0; }
+  uint64_t bytes_written() const { return bytes_written_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  [[noreturn]] void fail(int error) {
+    error_ = error;
+    throw_if_failed();
+    std::abort();
+  }
+
+  std::string name_;
+  int descriptor_ = -1;
+  int error_ = 0;
+  uint64_t bytes_written_ = 0;
+};
+
+std::span<const uint8_t> as_bytes(MessageWords words) {
+  return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
+}
+
+}  // namespace
+
+struct ContainerWriter::Impl {
+  Impl(const std::filesystem::path& path, FileKind file_kind, const WriterOptions& writer_options,
+       bool overwrite)
+      : compressor(writer_options.zstd_level), options(writer_options), file(path, overwrite) {
+    next.file_kind = file_kind;
+    options.chunk_bytes = std::clamp<uint64_t>(options.chunk_bytes, 1, limits::kChunkBytes);
+    options.chunk_steps = std::clamp<uint32_t>(options.chunk_steps, 1, limits::kRecordsPerChunk);
+  }
+
+  void add(MessageWords message) {
+    payload.insert(payload.end(), message.begin(), message.end());
+    ++next.record_count;
+    ++records;
+  }
+
+  void write_chunk(ChunkKind kind) {
+    const std::vector<uint8_t> frame = compressor.compress(as_bytes(payload));
+    next.kind = static_cast<uint8_t>(kind);
+    next.payload_bytes = payload.size() * 8;
+    next.stored_bytes = frame.size();
+    next.stored_crc = crc32c(frame.data(), frame.size());
+    std::vector<uint8_t> chunk = serialize(next);
+    chunk.insert(chunk.end(), frame.begin(), frame.end());
+    file.write(chunk);
+    next.previous = digest_bytes(chunk.data(), chunk.size());
+    ++next.number;
+    next.record_count = next.step_count = 0;
+    next.first_step = 0;
+    payload.clear();
+  }
+
+  void flush() {
+    file.throw_if_failed();
+    if (!payload.empty()) write_chunk(ChunkKind::data);
+  }
+
+  FrameCompressor compressor;
+  WriterOptions options;
+  OutputFile file;
+  ChunkHeader next;  // of the open chunk
+  std::vector<uint64_t> payload;
+  uint64_t records = 0;
+};
+
+ContainerWriter::ContainerWriter(const std::filesystem::path& path, FileKind kind,
+                                 const WriterOptions& options, bool overwrite)
+    : impl_(std::make_unique<Impl>(path, kind, options, overwrite)) {}
+
+ContainerWriter::~ContainerWriter() {
+  if (!impl_ || !impl_->file.usable()) return;
+  try {
+    impl_->flush();
+  } catch (const Error&) {
+    // A destructor has nobody to tell; the file ends with its last whole chunk.
+  }
+}
+ContainerWriter::ContainerWriter(ContainerWriter&&) noexcept = default;
+
+void ContainerWriter::write_header(MessageWords message) {
+  REDECODE_CHECK(impl_->next.number == 0 && impl_->payload.empty());
+  limits::check(message.size_bytes(), limits::kChunkBytes, "bytes of a header");
+  const Digest low = digest_bytes(message.data(), message.size_bytes(), 1);
+  const Digest high = digest_bytes(message.data(), message.size_bytes(), 2);
+  store_le<uint64_t>(impl_->next.uuid.data(), low);
+  store_le<uint64_t>(impl_->next.uuid.data() + 8, high);
+  impl_->add(message);
+  impl_->write_chunk(ChunkKind::header);
+}
+
+bool ContainerWriter::starts_chunk() const { return impl_->payload.empty(); }
+
+bool ContainerWriter::fits(MessageWords message) const {
+  const uint64_t total_bytes = (impl_->payload.size() + message.size()) * 8;
+  return impl_->payload.empty() || total_bytes <= limits::kChunkBytes;
+}
+
+void ContainerWriter::append(MessageWords message, std::optional<StepIndex> step) {
+  Impl& w = *impl_;
+  w.file.throw_if_failed();
+  REDECODE_CHECK(w.next.number > 0 && fits(message));
+  if (message.size_bytes() > limits::kChunkBytes) {
+    throw Error(ErrorCode::limit,
+                "record has " + std::to_string(message.size_bytes()) + " bytes, at most " +
+                    std::to_string(limits::kChunkBytes) +
+                    " fit into a chunk; record fewer values a step (full logits, probe values)",
+                w.file.name() + (step ? ": step " + std::to_string(*step) : std::string()));
+  }
+  if (step) {
+    if (w.next.step_count == 0) w.next.first_step = *step;
+    ++w.next.step_count;
+  }
+  w.add(message);
+  if (w.payload.size() * 8 >= w.options.chunk_bytes || w.next.step_count >= w.options.chunk_steps ||
+      w.next.record_count >= limits::kRecordsPerChunk)
+    w.flush();
+}
+
+void ContainerWriter::flush() { impl_->flush(); }
+
+void ContainerWriter::close(MessageWords end_record) {
+  impl_->flush();
+  impl_->add(end_record);
+  impl_->write_chunk(ChunkKind::end);
+  impl_->file.close();
+}
+
+uint64_t ContainerWriter::chunks() const { return impl_->next.number; }
+uint64_t ContainerWriter::records() const { return impl_->records; }
+uint64_t ContainerWriter::bytes_written() const { return impl_->file.bytes_written(); }
+
+}  // namespace redecode
