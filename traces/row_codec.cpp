@@ -36,7 +36,7 @@ void RowCodec::begin(const Step& step) {
     for (auto& list : last_requests_) std::erase(list, d.request);
   }
   for (const Arrival& a : step.arrivals) requests_[a.request].next_position = a.cached_tokens;
-  for (const PageChange& c : step.page_changes) requests_[c.request].pages[c.index] = c.page;
+  for (const PageChange& c : step.page_changes) set_page(requests_[c.request], c.index, c.page);
 }
 
 void RowCodec::finish(const Step& step) {
@@ -45,15 +45,26 @@ void RowCodec::finish(const Step& step) {
   for (const Row& row : step.rows) list.push_back(row.request);
 }
 
+void RowCodec::set_page(RequestState& state, uint32_t index, PageId page) {
+  state.pages[index] = page;
+  state.last_index = index;
+  state.last_page = page;
+}
+
 uint32_t RowCodec::expected_slot(const RequestState& state, uint32_t position) const {
   if (page_size_ == 0) return 0;
-  const auto page = state.pages.find(position / page_size_);
+  const uint32_t index = position / page_size_;
+  if (index == state.last_index) return state.last_page * page_size_ + position % page_size_;
+  const auto page = state.pages.find(index);
   return page == state.pages.end() ? 0 : page->second * page_size_ + position % page_size_;
 }
 
 void RowCodec::learn(RequestState& state, const Row& row) {
   state.next_position = row.position + 1;
-  if (page_size_ != 0) state.pages[row.position / page_size_] = row.slot / page_size_;
+  if (page_size_ == 0) return;
+  const uint32_t index = row.position / page_size_;
+  const PageId page = row.slot / page_size_;
+  if (index != state.last_index || page != state.last_page) set_page(state, index, page);
 }
 
 RowColumns RowCodec::encode(const Step& step) {

@@ -38,11 +38,15 @@ class RowCodec {
   struct RequestState {
     uint32_t next_position = 0;
     std::map<uint32_t, PageId> pages;
+    // The entry of the last row, found without a search; it is in `pages` too.
+    uint32_t last_index = UINT32_MAX;
+    PageId last_page = 0;
   };
   void begin(const Step& step);
   void finish(const Step& step);
   uint32_t expected_slot(const RequestState& state, uint32_t position) const;
   void learn(RequestState& state, const Row& row);
+  static void set_page(RequestState& state, uint32_t index, PageId page);
 
   uint32_t page_size_;
   std::map<RequestId, RequestState> requests_;

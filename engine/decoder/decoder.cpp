@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/decoder/lowering.h"
 #include "engine/decoder/probe.h"
 #include "engine/kernels/sample.h"
 #include "engine/model/factory.h"
@@ -69,15 +70,7 @@ void Decoder::set_order(std::string_view order) {
 void Decoder::set_probe(Probe probe) { mode_.probe = probe; }
 
 Program Decoder::lower(const Batch& batch, bool list_touched) const {
-  LowerOptions options;
-  options.plan = StreamPlan::of_mode(mode_.streams);
-  options.topk = mode_.topk;
-  options.page_type = model_.index_key();
-  options.list_touched = list_touched;
-  defects_.apply(options);
-  Program program = model_.lower(batch, options);
-  defects_.apply(program, batch);
-  return program;
+  return lower_batch(model_, mode_, defects_, batch, list_touched);
 }
 
 void Decoder::restore(const Step& step) {
@@ -96,15 +89,52 @@ void Decoder::restore(const Step& step) {
   release(bindings, pool_);
 }
 
-StepOutput Decoder::run(const Step& recorded) {
-  Step step = recorded;
+bool Decoder::prepare(Step& step) {
   if (mode_.feedback == Feedback::own) use_own_tokens(step);
   tables_.apply(step, model_.inputs().table_stride);
   batch_ = builder_.build(step, tables_);
-  StepOutput output;
-  output.step = step.index;
-  if (batch_.row_count() == 0) return output;
+  return batch_.row_count() != 0;
+}
 
+StepOutput Decoder::run(const Step& recorded) {
+  Step step = recorded;
+  if (!prepare(step)) {
+    StepOutput nothing;
+    nothing.step = step.index;
+    return nothing;
+  }
+  StepOutput output = execute(step);
+  if (mode_.feedback == Feedback::own) remember_own_tokens(step, output);
+  return output;
+}
+
+void Decoder::stage(const Step& step) {
+  staged_ = step;
+  saved_.clear();
+  if (!prepare(staged_)) return;
+  program_ = lower(batch_, true);
+  save_touched();
+}
+
+void Decoder::save_touched() {
+  const auto save = [&](const Region& r) {
+    if (!r.buffer.is_persistent() || !writes(r.access)) return;
+    Saved saved;
+    saved.address = persistents_[r.buffer.index()].address + r.offset_bytes;
+    saved.bytes.resize(r.size_bytes);
+    device_.read(saved.address, saved.bytes);
+    saved_.push_back(std::move(saved));
+  };
+  for (const Region& r : program_.regions) save(r);
+  for (const Region& r : program_.touched) save(r);
+}
+
+StepOutput Decoder::run_staged() {
+  for (const auto& saved : saved_) device_.write(saved.address, saved.bytes);
+  return execute(staged_);
+}
+
+StepOutput Decoder::execute(const Step& step) {
   const CapturedGraph* captured =
       graphs_ != nullptr && step.phase == Phase::decode ? graphs_->find(step.bucket) : nullptr;
   last_was_graph_ = captured != nullptr;
@@ -119,10 +149,9 @@ StepOutput Decoder::run(const Step& recorded) {
     run_graph(*captured, order, observer);
   else
     run_eager(order, observer);
-  output = collect(step);
+  StepOutput output = collect(step);
   output.order = order.departures();
   output.ops = prober.take();
-  if (mode_.feedback == Feedback::own) remember_own_tokens(step, output);
   return output;
 }
 

@@ -46,6 +46,11 @@ class Decoder {
   // interest. Brings the KV and the books to where a later step needs them.
   void restore(const Step& step);
 
+  // For trying one step many times: stage brings the books and the batch to `step` without running it; each run_staged then
+  // runs it from the same KV content, which it puts back first. Errors: as run.
+  void stage(const Step& step);
+  StepOutput run_staged();
+
   // Another order or probe from the next step on; other mode fields are fixed at construction.
   void set_order(std::string_view order);
   void set_probe(Probe probe);
@@ -63,6 +68,9 @@ class Decoder {
  private:
   void load_weights();
   Program lower(const Batch& batch, bool list_touched) const;
+  bool prepare(Step& step);
+  StepOutput execute(const Step& step);
+  void save_touched();
   void run_eager(Order& order, Observer* observer);
   void run_graph(const CapturedGraph& captured, Order& order, Observer* observer);
   void upload_inputs(Order& order);
@@ -89,6 +97,13 @@ class Decoder {
   Program inputs_program_, program_;
   Bindings input_bindings_;
   std::vector<std::byte> staging_;
+  // Of a staged step: what it will overwrite in persistent buffers, as it was.
+  struct Saved {
+    std::byte* address = nullptr;
+    std::vector<std::byte> bytes;
+  };
+  Step staged_;
+  std::vector<Saved> saved_;
   std::map<RequestId, std::map<uint32_t, int32_t>> own_tokens_;  // request -> position -> token
 };
 

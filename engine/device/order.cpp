@@ -27,7 +27,9 @@ class RandomOrder final : public Order {
   }
 
   uint32_t choose(uint32_t ready_count) override {
-    return static_cast<uint32_t>(random_below(random_bits(seed_, step_, choice_++), ready_count));
+    const uint64_t bits = random_bits(seed_, step_, choice_++);
+    if (paced_ && bits % kPacedDepartureOneIn != 0) return 0;
+    return static_cast<uint32_t>(random_below(bits, ready_count));
   }
 
   bool host_paced() const override { return paced_; }

@@ -4,14 +4,15 @@
 // candidates are listed oldest first (by issue), so choice 0 is always fifo.
 //
 // Order strings:
-//   fifo          always the oldest. Eager programs then run in issue order.
-//   seed:N        uniformly random; the host runs ahead of the device until it syncs, so streams
-//   lag. paced:N       host-paced: in eager mode an op runs as soon as it is issued (so, if ready,
-//   at once);
-//                 among the nodes of a launched graph uniformly random.
-//   script:S      S = step entries joined by ';', entry = STEP/CHOICE.PICK-CHOICE.PICK..., e.g.
-//                 script:41/3.2-17.1;60/0.1 . Choice points of a step count from 0; those not
-//                 named, and steps not named, pick 0. The host runs ahead as with seed.
+//   fifo       always the oldest. Eager programs then run in issue order.
+//   seed:N     uniformly random; the host runs ahead of the device until it syncs, so streams lag.
+//   paced:N    as devices usually run: in eager mode an op runs as soon as it is issued, if it is
+//              ready; in a launched graph the oldest node runs, but one choice in
+//              kPacedDepartureOneIn is random.
+//   script:S   S = step entries joined by ';', entry = STEP/CHOICE.PICK-CHOICE.PICK..., for example
+//              script:41/3.2-17.1;60/0.1 . Choice points of a step count from 0; those not named,
+//              and steps not named, pick 0. The host runs ahead as with seed.
+//
 // Steps and the choice points of a step ascend. A script that picks a candidate that is not there
 // throws Error usage from choose: it belongs to another program. Script as a value: script.h.
 // Random draws are keyed by (N, step, choice point), so the order of a step does not depend on the
@@ -25,6 +26,9 @@
 #include "traces/step.h"
 
 namespace redecode {
+
+// Of the choices that paced orders make, one in so many departs from fifo at random.
+inline constexpr uint64_t kPacedDepartureOneIn = 1024;
 
 class Order {
  public:

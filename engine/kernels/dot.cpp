@@ -97,25 +97,4 @@ void gemm(Exec& exec, const Matrix& w, const float* x, size_t x_stride, float* y
   exec.parallel(w.rows, kPanelRows, body);
 }
 
-void dot_rows(Isa isa, DType dtype, const void* rows, uint64_t row_stride_bytes, uint32_t row_count,
-              const float* x, uint32_t count, float* out) {
-  REDECODE_CHECK(dtype == DType::f32 || dtype == DType::bf16);
-  const DotKernels& kernels = kernels_of(isa);
-  GemmTask task;
-  task.dtype = dtype;
-  task.cols = count;
-  task.row_end = row_count;
-  task.values = static_cast<const uint8_t*>(rows);
-  task.row_bytes = row_stride_bytes;
-  task.x_stride = padded(count);
-  task.x_rows = 1;
-  float* blocked = x_scratch(task.x_stride);
-  kernels.to_blocked(x, count, blocked);
-  task.x = blocked;
-  task.y = out;
-  task.y_stride = row_count;
-  task.panel = panel_scratch(kPanelRows * task.x_stride);
-  kernels.gemm(task);
-}
-
 }  // namespace redecode

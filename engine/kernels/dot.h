@@ -21,9 +21,4 @@ float dot_bf16(Isa isa, const uint16_t* a, const float* b, size_t count);
 void gemm(Exec& exec, const Matrix& w, const float* x, size_t x_stride, float* y, size_t y_stride,
           uint32_t rows);
 
-// out[i] = dot(rows[i, :], x) for `row_count` rows of f32 or bf16 (no other dtype) that lie row_stride_bytes apart,
-// as keys do in a KV page. On the calling thread. Cheaper than a dot each: x is rearranged once.
-void dot_rows(Isa isa, DType dtype, const void* rows, uint64_t row_stride_bytes, uint32_t row_count,
-              const float* x, uint32_t count, float* out);
-
 }  // namespace redecode

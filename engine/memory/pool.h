@@ -99,7 +99,8 @@ class Pool {
   bool capturing() const;
 
   // Outside a capture: every deferred free whose streams the device has drained becomes real.
-  // `drained` is a bit mask of streams.
+  // `drained` is a bit mask of streams; drained since the free, counted over calls. During a capture
+  // it has no effect: the device cannot be asked then.
   void reclaim(uint32_t drained_streams);
 
   bool live(BlockId block) const;

@@ -32,6 +32,8 @@ struct ExtentTable {
   }
 };
 
+// A graph is launched by its program's first stream command: the program's host commands before that
+// precede every node, later ones are unordered with the nodes until the host syncs stream 0.
 enum class Submission : uint8_t {
   eager,  // side streams keep their own order from step to step
   graph,  // one launch on stream 0: every node follows what stream 0 did before, and precedes what follows

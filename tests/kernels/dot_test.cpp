@@ -204,19 +204,6 @@ TEST_CASE("A row of gemm does not depend on its batch") {
   }
 }
 
-TEST_CASE("dot_rows is a dot a row at any stride") {
-  const uint32_t count = 72, stride = 100, rows = 11;
-  const std::vector<float> keys = random_floats(rows * stride, 71), x = random_floats(count, 72);
-  for (const Isa isa : supported_isas()) {
-    std::vector<float> out(rows);
-    dot_rows(isa, DType::f32, keys.data(), stride * 4, rows, x.data(), count, out.data());
-    for (uint32_t r = 0; r < rows; ++r) {
-      const float expected = contract_dot({keys.data() + r * stride, count}, x);
-      REQUIRE(canonical_bits(out[r]) == canonical_bits(expected));
-    }
-  }
-}
-
 TEST_CASE("Exec covers every index once, in whole grains, nested calls included") {
   for (const int threads : {1, 2, 3, 5}) {
     Exec exec(threads);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <set>
@@ -62,12 +63,19 @@ TEST_CASE("seeded draws cover all candidates and no more") {
   for (const int count : counts) CHECK((count > 850 && count < 1150));
 }
 
-TEST_CASE("paced draws as seed does, but the host keeps step") {
+TEST_CASE("paced keeps the host in step and seldom departs from fifo") {
   const auto paced = make_order("paced:18446744073709551615");
-  const auto seeded = make_order("seed:18446744073709551615");
   CHECK(paced->host_paced());
-  CHECK_FALSE(seeded->host_paced());
-  CHECK(draws(*paced, 1, 32, 100) == draws(*seeded, 1, 32, 100));
+  CHECK_FALSE(make_order("seed:18446744073709551615")->host_paced());
+  constexpr size_t kChoices = 200 * kPacedDepartureOneIn;
+  const auto picks = draws(*paced, 1, kChoices, 1000);
+  const auto departures =
+      static_cast<size_t>(std::count_if(picks.begin(), picks.end(), [](uint32_t p) { return p; }));
+  CHECK(departures > 140);
+  CHECK(departures < 260);
+  CHECK(std::set<uint32_t>(picks.begin(), picks.end()).size() > departures / 2);
+  CHECK(draws(*paced, 1, kChoices, 1000) == picks);
+  CHECK(draws(*paced, 2, kChoices, 1000) != picks);
 }
 
 TEST_CASE("a script picks what it names and 0 elsewhere") {

@@ -1,7 +1,8 @@
 # traces/schema/common.capnp - what traces and runs have in common: who wrote a file, under which
 # conditions, and what a step produced.
 #
-# Aliases used in comments (Cap'n Proto has no type aliases; the number types are part of the format):
+# Aliases used in comments (Cap'n Proto has no type aliases; the number types are part of the
+# format):
 #   StepIndex   UInt64   engine iterations since the start of the recording, counted from 0
 #   RequestId   UInt32   unique within a trace, never reused; 0xffffffff: no request
 #   PageId      UInt32   physical KV page; page 0 is the dummy page that padding rows write
@@ -12,12 +13,13 @@
 #   Bytes       UInt64   a size or offset in bytes
 #
 # Evolution. Files outlive programs, so:
-#   - add fields, enumerants and union arms with the next free number; never remove, renumber, reuse or
-#     change a type; renaming is free;
+#   - add fields, enumerants and union arms with the next free number; never remove, renumber,
+#     reuse or change a type; renaming is free;
 #   - a new field's default must mean "as before";
 #   - never move a field into a union;
 #   - a reader must refuse an enumerant or union arm it does not know, by number (it cannot guess);
-#   - what cannot be said this way needs a new major version of the container (docs/trace-format.md).
+#   - what cannot be said this way needs a new major version of the container
+#     (docs/trace-format.md).
 #
 # Lengths are capped (traces/limits.h); a reader must check them before it allocates.
 

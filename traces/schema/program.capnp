@@ -1,6 +1,6 @@
 # traces/schema/program.capnp - a Program as a value: the ordered commands of one step, with buffers
-# instead of addresses. One message, unpacked; with its own tables of names and persistent buffers, so that
-# it can be read alone:
+# instead of addresses. One message, unpacked; with its own tables of names and persistent
+# buffers, so that it can be read alone:
 #
 #   capnp convert binary:text traces/schema/program.capnp Program < FILE
 #

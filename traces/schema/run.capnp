@@ -12,7 +12,8 @@ $Cxx.namespace("redecode::schema");
 using Common = import "common.capnp";
 
 struct RunRecord {
-  # One message of the file. The first must be a header and is the only one; an end must be the last.
+  # One message of the file. The first must be a header and is the only one; an end must be the
+  # last.
   union {
     header @0 :RunHeader;
     output @1 :Common.StepOutput;
@@ -26,7 +27,8 @@ struct RunHeader {
   model @1 :Common.ModelIdentity;
   engine @2 :Common.EngineSettings;
   mode @3 :Common.Mode;
-  traceDigest @4 :UInt64;      # Digest of all steps of the trace in order: equal digests, same trace
+  traceDigest @4 :UInt64;
+  # Digest of all steps of the trace in order: equal digests, same trace
   environment @5 :List(Text);  # must ascend
 }
 

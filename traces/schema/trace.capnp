@@ -1,4 +1,5 @@
-# traces/schema/trace.capnp - records of a trace file (.rdt): a header, then steps with their outputs.
+# traces/schema/trace.capnp - records of a trace file (.rdt): a header, then steps with their
+# outputs.
 #
 # A whole file decodes with stock tools, our code not needed:
 #
@@ -14,7 +15,8 @@ $Cxx.namespace("redecode::schema");
 using Common = import "common.capnp";
 
 struct TraceRecord {
-  # One message of the file. The first must be a header and is the only one; an end must be the last.
+  # One message of the file. The first must be a header and is the only one; an end must be the
+  # last.
   union {
     header @0 :TraceHeader;
     step @1 :Step;
@@ -48,12 +50,13 @@ struct Step {
   arrivals @4 :List(Arrival);
   pageChanges @5 :List(PageChange);
 
-  # Rows, one column a property. A column that says nothing new is left out, which is what makes a step
-  # of 64 rows cost about as much as its 64 tokens. All prediction starts anew with every chunk.
+  # Rows, one column a property. A column that says nothing new is left out, which is what makes a
+  # step of 64 rows cost about as much as its 64 tokens. All prediction starts anew with every
+  # chunk.
   rowCount @6 :UInt32;
   requests @7 :List(UInt32);
-  # RequestId of each row. Left out: the same, in the same order, as in the last step of this phase in
-  # this chunk, without the requests that departed since, this step's departures included.
+  # RequestId of each row. Left out: the same, in the same order, as in the last step of this
+  # phase in this chunk, without the requests that departed since, this step's departures included.
   positions @8 :List(UInt32);
   # Position minus the expected position, modulo 2^32. Expected: one after the request's last row in
   # this chunk; before its first row, cachedTokens of its arrival if that is in this chunk, else 0.
@@ -63,10 +66,10 @@ struct Step {
   tokensHigh @10 :List(UInt16);
   # High 16 bits of each Token. Left out: all 0.
   slots @11 :List(UInt32);
-  # Slot minus the expected slot, modulo 2^32. Expected: page * pageSize + position % pageSize, where
-  # page is the request's entry position / pageSize as the page changes and earlier rows (slot / pageSize)
-  # of this chunk tell it since its last departure; 0 if they do not tell or pageSize is 0.
-  # Left out: all 0.
+  # Slot minus the expected slot, modulo 2^32. Expected: page * pageSize + position % pageSize,
+  # where page is the request's entry position / pageSize as the page changes and earlier rows
+  # (slot / pageSize) of this chunk tell it since its last departure; 0 if they do not tell or
+  # pageSize is 0. Left out: all 0.
   wantsOutput @12 :List(Bool);
   # Whether logits are computed and a token is sampled. Left out: all rows do.
 }
