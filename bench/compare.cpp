@@ -3,11 +3,11 @@
 //
 // Two arrays of rows [vocab = 129,280] f32, larger than any cache, compared row by row on one core.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "bench/measure.h"
 #include "compare/row_output.h"
 #include "compare/rows.h"
 #include "traces/check.h"
@@ -16,18 +16,13 @@ namespace {
 
 using namespace redecode;
 
-constexpr size_t kVocab = 129280, kRows = 512, kRepeats = 7;
+constexpr size_t kVocab = 129280, kRows = 512;
 
 // Best of several passes: the machine's noise only ever adds time.
 template <class Body>
-double best_seconds(const Body& body) {
+double best_seconds(int repeats, const Body& body) {
   double best = 1e30;
-  for (size_t i = 0; i < kRepeats; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    body();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    best = std::min(best, elapsed.count());
-  }
+  for (int i = 0; i < repeats; ++i) best = std::min(best, seconds_of(body));
   return best;
 }
 
@@ -66,20 +61,21 @@ size_t count_by_memcmp(const std::vector<RowOutput>& golden,
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const int repeats = has_flag(argc, argv, "--quick") ? 3 : 9;
   const std::vector<RowOutput> golden = make_rows();
   std::vector<RowOutput> candidate = golden;
   size_t differing = 0;
-  print("memcmp, equal rows", best_seconds([&] { differing = count_by_memcmp(golden, candidate); }),
-        kRows);
+  print("memcmp, equal rows",
+        best_seconds(repeats, [&] { differing = count_by_memcmp(golden, candidate); }), kRows);
   REDECODE_CHECK_OP(differing, ==, size_t{0});
   print("compare_row, equal rows",
-        best_seconds([&] { differing = count_differing(golden, candidate); }), kRows);
+        best_seconds(repeats, [&] { differing = count_differing(golden, candidate); }), kRows);
   REDECODE_CHECK_OP(differing, ==, size_t{0});
   for (RowOutput& row : candidate)
     for (size_t i = kVocab / 2; i < kVocab; i += 97) row.logits[i] += 0.5f;
   print("compare_row, every row differs",
-        best_seconds([&] { differing = count_differing(golden, candidate); }), kRows);
+        best_seconds(repeats, [&] { differing = count_differing(golden, candidate); }), kRows);
   REDECODE_CHECK_OP(differing, ==, size_t{kRows});
   return 0;
 }

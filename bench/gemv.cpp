@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <string_view>
 #include <vector>
 
+#include "bench/measure.h"
 #include "engine/kernels/dot.h"
 #include "engine/kernels/matrix.h"
 #include "traces/random.h"
@@ -34,22 +34,11 @@ const char* type_name(DType dtype) {
   return "";
 }
 
-// This thread's CPU time: what other processes take from the core does not count.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 // Seconds of the fastest of `repetitions` calls.
 template <class Body>
 double best_seconds(int repetitions, const Body& body) {
   double best = 1e30;
-  for (int i = 0; i < repetitions; ++i) {
-    const double start = thread_seconds();
-    body();
-    best = std::min(best, thread_seconds() - start);
-  }
+  for (int i = 0; i < repetitions; ++i) best = std::min(best, seconds_of(body));
   return best;
 }
 
@@ -71,37 +60,14 @@ Matrix view_of(DType dtype, uint32_t rows, uint32_t cols, const std::vector<uint
   return {dtype, rows, cols, reinterpret_cast<const std::byte*>(data.data())};
 }
 
-// Sums 256 MiB as `kStreams` neighbouring rows of 16 KiB side by side, a cache line of each in
-// turn, with gemm's prefetch distance. 1 stream is the plain sequential reader.
-template <size_t kStreams>
-uint64_t read_sum(const std::vector<uint64_t>& data) {
-  constexpr size_t kRow = 2048, kLine = 8;
-  uint64_t sum[kLine] = {};
-  for (size_t base = 0; base < data.size(); base += kStreams * kRow) {
-    for (size_t i = 0; i < kRow; i += kLine) {
-      for (size_t s = 0; s < kStreams; ++s) {
-        const uint64_t* line = data.data() + base + s * kRow + i;
-        __builtin_prefetch(line + 256, 0, 2);
-        for (size_t j = 0; j < kLine; ++j) sum[j] += line[j];
-      }
-    }
-  }
-  uint64_t total = 0;
-  for (const uint64_t s : sum) total += s;
-  return total;
+double best_gb_s(BandwidthReader& reader, int repetitions) {
+  double best = 0.0;
+  for (int i = 0; i < repetitions; ++i) best = std::max(best, reader.gb_s());
+  return best;
 }
 
-// The better of both readers: several streams use more of the hardware's prefetchers.
-double read_bandwidth_gb_s() {
-  const std::vector<uint64_t> data(size_t{32} << 20, 3);
-  volatile uint64_t sink = 0;
-  const double one = best_seconds(5, [&] { sink = read_sum<1>(data); });
-  const double eight = best_seconds(5, [&] { sink = read_sum<8>(data); });
-  (void)sink;
-  return static_cast<double>(data.size() * sizeof(uint64_t)) / std::min(one, eight) * 1e-9;
-}
-
-void print_streaming(Exec& exec) {
+void print_streaming(Exec& exec, int repetitions) {
+  BandwidthReader memory(uint64_t{256} << 20);
   const uint32_t rows = 24576, cols = 4096;  // 100 million weights
   std::printf("\nweights %u x %u, one thread      share of read bandwidth in brackets\n", rows,
               cols);
@@ -115,13 +81,13 @@ void print_streaming(Exec& exec) {
     const Matrix w = view_of(dtype, rows, cols, data);
     const double size = static_cast<double>(matrix_bytes(dtype, rows, cols));
     double rates[4] = {};
-    const double before_gb_s = read_bandwidth_gb_s();
+    const double before_gb_s = best_gb_s(memory, 9);
     for (int i = 0; i < 4; ++i) {
-      const double seconds =
-          best_seconds(7, [&] { gemm(exec, w, x.data(), cols, y.data(), rows, 1u << i); });
+      const double seconds = best_seconds(
+          repetitions, [&] { gemm(exec, w, x.data(), cols, y.data(), rows, 1u << i); });
       rates[i] = size / seconds * 1e-9;
     }
-    const double bandwidth_gb_s = std::max(before_gb_s, read_bandwidth_gb_s());
+    const double bandwidth_gb_s = std::max(before_gb_s, best_gb_s(memory, 9));
     std::printf("%-6s %9.1f   %10.2f", type_name(dtype), size * 1e-6, bandwidth_gb_s);
     for (const double rate : rates) {
       std::printf("   %6.2f (%3.0f %%)", rate, 100.0 * rate / bandwidth_gb_s);
@@ -130,7 +96,7 @@ void print_streaming(Exec& exec) {
   }
 }
 
-void print_small(Exec& exec) {
+void print_small(Exec& exec, int repetitions) {
   struct Shape {
     uint32_t rows, cols;
   };
@@ -148,7 +114,7 @@ void print_small(Exec& exec) {
       for (int i = 0; i < 3; ++i) {
         const double flops = 2.0 * shape.rows * shape.cols * batches[i];
         const int inner = static_cast<int>(std::max(1.0, 2e7 / flops));
-        const double seconds = best_seconds(9, [&] {
+        const double seconds = best_seconds(repetitions, [&] {
           for (int k = 0; k < inner; ++k) {
             gemm(exec, w, x.data(), shape.cols, y.data(), shape.rows, batches[i]);
           }
@@ -163,11 +129,13 @@ void print_small(Exec& exec) {
 }
 
 Isa isa_of(int argc, char** argv) {
-  const std::string_view wanted = argc > 1 ? argv[1] : isa_name(best_isa());
+  std::string_view wanted = isa_name(best_isa());
+  for (int i = 1; i < argc; ++i)
+    if (argv[i] != std::string_view("--quick")) wanted = argv[i];
   for (const Isa isa : {Isa::plain, Isa::avx2, Isa::avx512}) {
     if (wanted == isa_name(isa) && isa_supported(isa)) return isa;
   }
-  std::fprintf(stderr, "usage: bench_gemv [plain|avx2|avx512]\n");
+  std::fprintf(stderr, "usage: bench_gemv [--quick] [plain|avx2|avx512]\n");
   std::exit(2);
 }
 
@@ -176,8 +144,9 @@ Isa isa_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   redecode::Exec exec(1, redecode::isa_of(argc, argv));
+  const int repetitions = redecode::has_flag(argc, argv, "--quick") ? 3 : 9;
   std::printf("path %s\n", redecode::isa_name(exec.isa()));
-  redecode::print_streaming(exec);
-  redecode::print_small(exec);
+  redecode::print_streaming(exec, repetitions);
+  redecode::print_small(exec, repetitions);
   return 0;
 }

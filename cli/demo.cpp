@@ -67,15 +67,15 @@ int run(CommandContext& context, DemoFlags& flags) {
                 "--inject " + flags.options.defect);
   const DemoFolder folder(flags.keep);
   flags.options.trace_path = folder.file("demo.rdt").string();
-  Progress progress(context, "demo");
+  auto progress = std::make_unique<Progress>(context, "demo", "%");
   std::mutex guard;
-  const auto report = [&](const std::string& stage, double share) {
+  const auto report = [&](const std::string&, double share) {
     const std::lock_guard lock(guard);
-    progress.update(stage, share);
+    progress->update(static_cast<uint64_t>(share * 100.0), 100);
   };
   const DemoResult result =
       run_demo(flags.options, report, [&context] { return context.stopped(); });
-  progress.finish();
+  progress.reset();
   if (context.stopped()) return 1;
   emit(context,
        demo_text(flags.options, result) + next_steps(flags, result, flags.options.trace_path),

@@ -18,7 +18,7 @@ namespace redecode {
 struct DemoOptions {
   std::string model = "dsv4-small";
   std::string defect = "early-free";
-  std::string order = "paced:3";
+  std::string order = "paced:1";
   AgentOptions agent;
   uint32_t ms_per_step = 100;  // of the arrivals in the shipped trace
   int threads = 2;             // cells decoded at once

@@ -189,7 +189,7 @@ int run_record(const CommandContext& context, const RecordOptions& o) {
   std::unique_ptr<Tap> tap;
   const LiveRecording recording = record_live(request, [&](const TraceHeader& header) -> StepSink& {
     TapOptions options;
-    options.flush_every_steps = 64;
+    options.flush_every_steps = 256;
     tap = std::make_unique<Tap>(
         std::make_unique<TraceTarget>(TraceWriter(o.output, header, {}, o.force), totals), options);
     return *tap;
@@ -216,7 +216,7 @@ void add_traffic(CLI::App* command, RecordOptions& o) {
   add("--max-tokens", o.max_tokens, "Output tokens of a request");
   add("--seed", o.seed, "Of prompts and of sampling");
   add("--temperature", o.temperature, "Sampling; 0 is argmax");
-  add("--top-k-sampling,--top-k", o.top_k, "Sampling: keep the k likeliest; 0: all");
+  add("--top-k-sampling", o.top_k, "Sampling: keep the k likeliest; 0: all");
   add("--top-p", o.top_p, "Sampling: keep this much probability");
   add("--min-p", o.min_p, "Sampling: least share of the largest probability");
 }

@@ -111,6 +111,13 @@ StressResult run_stress(const StressOptions& options,
   return result;
 }
 
+std::string describe_orders(const StressOptions& options) {
+  Mode mode = options.mode;
+  mode.order = options.order_kind + ":" + std::to_string(options.first_seed) + ".." +
+               std::to_string(options.first_seed + std::max(options.seeds, 1u) - 1);
+  return describe(mode);
+}
+
 std::string stress_header() {
   return "      seed  sessions  maxrounds  corrupted  error  timeout  tokens/s  first step\n";
 }
@@ -131,7 +138,7 @@ std::string stress_total(const StressOptions& options, const StressResult& r) {
                 static_cast<double>(r.tokens) / std::max(r.seconds, 1e-9));
   std::string out = line.data();
   out += (options.tag.empty() ? std::string("stress") : options.tag) + ": " +
-         describe(options.mode) + "\n";
+         describe_orders(options) + "\n";
   if (r.sessions != 0) out += "corrupted sessions: " + rate_text(r.corrupted, r.sessions) + "\n";
   return out;
 }
@@ -139,7 +146,7 @@ std::string stress_total(const StressOptions& options, const StressResult& r) {
 std::string stress_json(const StressOptions& options, const StressResult& r) {
   JsonWriter json;
   json.begin_object();
-  json.member("tag", options.tag).member("mode", describe(options.mode));
+  json.member("tag", options.tag).member("mode", describe_orders(options));
   json.member("golden", digest_hex(r.golden));
   json.member("sessions", r.sessions).member("maxrounds", r.max_rounds);
   json.member("corrupted", r.corrupted).member("error", r.error).member("timeout", r.timeout);

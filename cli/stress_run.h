@@ -44,6 +44,8 @@ StressResult run_stress(const StressOptions& options,
                         const std::function<void(const StressSeed&)>& done,
                         const std::function<bool()>& stop);
 
+// "bf16 keys, graph, multi-stream, paced:1..20, ...".
+std::string describe_orders(const StressOptions& options);
 std::string stress_header();
 std::string stress_line(const StressSeed& seed);
 std::string stress_total(const StressOptions& options, const StressResult& result);

@@ -83,6 +83,7 @@ void Decoder::restore(const Step& step) {
   options.page_type = model_.index_key();
   options.topk = mode_.topk;
   program_ = model_.lower(batch_, options);
+  lowered_shape_ = {};
   const Bindings bindings = redecode::bind(program_, pool_, kOrdinaryPool, persistents_);
   device_.submit(program_, bindings, *fifo, nullptr);
   device_.sync(*fifo, nullptr);
@@ -113,6 +114,7 @@ void Decoder::stage(const Step& step) {
   saved_.clear();
   if (!prepare(staged_)) return;
   program_ = lower(batch_, true);
+  lowered_shape_ = {};
   save_touched();
 }
 
@@ -139,7 +141,7 @@ StepOutput Decoder::execute(const Step& step) {
       graphs_ != nullptr && step.phase == Phase::decode ? graphs_->find(step.bucket) : nullptr;
   last_was_graph_ = captured != nullptr;
   const bool watched = inspect_ || mode_.probe != Probe::none;
-  if (captured == nullptr || watched) program_ = lower(batch_, watched);
+  if (captured == nullptr || watched) lower_step(watched);
   OpProber prober(program_, batch_, mode_.probe);
   Observer* observer = mode_.probe == Probe::none ? nullptr : &prober;
   RecordingOrder order(*order_);
@@ -153,6 +155,15 @@ StepOutput Decoder::execute(const Step& step) {
   output.order = order.departures();
   output.ops = prober.take();
   return output;
+}
+
+void Decoder::lower_step(bool watched) {
+  const LoweredShape shape{batch_.row_count(), batch_.output_count()};
+  // A defect may put values of the step into the program.
+  const bool follows_from_shape = !watched && mode_.inject.empty();
+  if (follows_from_shape && lowered_shape_ == shape) return;
+  program_ = lower(batch_, watched);
+  lowered_shape_ = follows_from_shape ? shape : LoweredShape{};
 }
 
 void Decoder::run_eager(Order& order, Observer* observer) {
@@ -178,7 +189,8 @@ void Decoder::upload_inputs(Order& order) {
   staging_.resize(layout.upload_bytes(batch_.row_count()));
   layout.write(batch_, staging_);
   device_.write(persistents_[model_.staging_buffer().index()].address, staging_);
-  inputs_program_ = model_.lower_inputs(batch_);
+  if (inputs_rows_ != batch_.row_count()) inputs_program_ = model_.lower_inputs(batch_);
+  inputs_rows_ = batch_.row_count();
   input_bindings_.persistents = &persistents_;
   device_.submit(inputs_program_, input_bindings_, order, nullptr);
   device_.sync(order, nullptr);
@@ -190,7 +202,9 @@ StepOutput Decoder::collect(const Step& step) const {
   const uint32_t vocab = model_.identity().vocab;
   const std::byte* logits = persistents_[model_.logits_buffer().index()].address;
   const std::byte* tokens = persistents_[model_.tokens_buffer().index()].address;
-  std::vector<float> row_logits(vocab);
+  const bool read_logits = summarize_ || mode_.full_logits;
+  std::vector<float> row_logits(read_logits ? vocab : 0);
+  output.rows.reserve(batch_.output_count());
   for (uint32_t i = 0; i < batch_.output_count(); ++i) {
     const uint32_t row = batch_.output_rows[i];
     if (row >= batch_.real_rows || !step.rows[row].wants_output) continue;
@@ -200,7 +214,7 @@ StepOutput Decoder::collect(const Step& step) const {
     out.position = step.rows[row].position;
     device_.read(tokens + size_t{i} * sizeof(int32_t),
                  std::as_writable_bytes(std::span(&out.token, 1)));
-    if (summarize_ || mode_.full_logits) {
+    if (read_logits) {
       device_.read(logits + size_t{i} * vocab * sizeof(float),
                    std::as_writable_bytes(std::span(row_logits)));
       auto summary = summarize_logits(row_logits);

@@ -71,6 +71,7 @@ class Decoder {
   bool prepare(Step& step);
   StepOutput execute(const Step& step);
   void save_touched();
+  void lower_step(bool watched);
   void run_eager(Order& order, Observer* observer);
   void run_graph(const CapturedGraph& captured, Order& order, Observer* observer);
   void upload_inputs(Order& order);
@@ -95,6 +96,13 @@ class Decoder {
   bool last_was_graph_ = false;
   Batch batch_;
   Program inputs_program_, program_;
+  uint32_t inputs_rows_ = 0;  // that inputs_program_ uploads
+  // A program without ranges and defects follows from these alone and serves every such step.
+  struct LoweredShape {
+    uint32_t rows = 0, outputs = 0;
+    bool operator==(const LoweredShape&) const = default;
+  };
+  LoweredShape lowered_shape_;  // of program_; none: it follows from more
   Bindings input_bindings_;
   std::vector<std::byte> staging_;
   // Of a staged step: what it will overwrite in persistent buffers, as it was.

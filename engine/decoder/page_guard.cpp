@@ -62,7 +62,7 @@ void check_pages(StepIndex step, const Program& program, const PageTables& table
       found = true;
       f.kind = FindingKind::foreign;
       f.step = step;
-      f.request = region.request != kNoRequest ? region.request : tables.holder(offence.page);
+      f.request = region.request;
       f.layer = c.layer;
       f.first = {std::string((*program.names)[c.name]), std::string(program.name_of(region.buffer)),
                  c.layer, c.stream, i, step, region.access, 0};

@@ -2,8 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "random_values.h"
-#include "temp_folder.h"
+#include "tests/traces/random_values.h"
+#include "tests/traces/temp_folder.h"
 #include "traces/container.h"
 #include "traces/crc32c.h"
 #include "traces/error.h"

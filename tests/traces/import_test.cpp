@@ -1,6 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "temp_folder.h"
+#include "tests/traces/temp_folder.h"
 #include "traces/error.h"
 #include "traces/import_azure.h"
 #include "traces/import_mooncake.h"

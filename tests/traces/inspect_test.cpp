@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "random_values.h"
-#include "temp_folder.h"
+#include "tests/traces/random_values.h"
+#include "tests/traces/temp_folder.h"
 #include "traces/inspect.h"
 #include "traces/run_file.h"
 

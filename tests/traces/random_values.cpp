@@ -1,4 +1,4 @@
-#include "random_values.h"
+#include "tests/traces/random_values.h"
 
 #include <bit>
 

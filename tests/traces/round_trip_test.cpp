@@ -1,7 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "random_values.h"
-#include "temp_folder.h"
+#include "tests/traces/random_values.h"
+#include "tests/traces/temp_folder.h"
 #include "traces/byte_source.h"
 #include "traces/error.h"
 #include "traces/limits.h"

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <string>
 
-#include "random_values.h"
-#include "temp_folder.h"
+#include "tests/traces/random_values.h"
+#include "tests/traces/temp_folder.h"
 #include "traces/run_file.h"
 #include "traces/trace_file.h"
 

@@ -1,6 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "random_values.h"
+#include "tests/traces/random_values.h"
 #include "traces/error.h"
 #include "traces/validate.h"
 
