@@ -1,6 +1,7 @@
 // bench/session.h - DecodeSession: a decoder with a full batch of requests that decode side by
 // side, one token a step, each fed with what it sampled.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -74,7 +75,11 @@ class DecodeSession {
   Exec& exec() { return exec_; }
   Decoder& decoder() { return *decoder_; }
   const Model& model() const { return *model_; }
-  uint32_t room() const { return settings_.max_seq_len - position_; }
+  // Steps that the sequences still have room for.
+  uint32_t room() const {
+    const uint32_t pages = (settings_.page_count - 1) / batch_;
+    return std::min(settings_.max_seq_len, pages * settings_.page_size) - position_;
+  }
 
  private:
   void add_comings_and_goings(Step& step) {

@@ -96,16 +96,25 @@ void add_demo(CLI::App& app, CommandContext& context) {
   o.agent.context_tokens = 300;
   o.agent.max_tokens = 24;
   o.agent.concurrency = 24;
-  command->add_option("--sessions", o.agent.sessions, "Agent sessions")->check(CLI::Range(1, 10000))->capture_default_str();
-  command->add_option("--rounds", o.agent.rounds, "Requests a session")->check(CLI::Range(1, 100))->capture_default_str();
-  command->add_option("--ctx", o.agent.context_tokens, "Prompt tokens of the first round")->capture_default_str();
-  command->add_option("--max-tokens", o.agent.max_tokens, "Output tokens a request")->capture_default_str();
-  command->add_option("--concurrency", o.agent.concurrency, "Sessions at once")->capture_default_str();
+  command->add_option("--sessions", o.agent.sessions, "Agent sessions")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_option("--rounds", o.agent.rounds, "Requests a session")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--ctx", o.agent.context_tokens, "Prompt tokens of the first round")
+      ->capture_default_str();
+  command->add_option("--max-tokens", o.agent.max_tokens, "Output tokens a request")
+      ->capture_default_str();
+  command->add_option("--concurrency", o.agent.concurrency, "Sessions at once")
+      ->capture_default_str();
   command->add_option("--seed", o.agent.seed, "Of the workload")->capture_default_str();
   command->add_option("--model", o.model, "A dsv4 model")->capture_default_str();
   command->add_option("--inject", o.defect, "The defect to show")->capture_default_str();
   command->add_option("--order", o.order, "Order of every replay")->capture_default_str();
-  command->add_option("--threads", o.threads, "Cells decoded at once")->check(CLI::Range(1, 64))->capture_default_str();
+  command->add_option("--threads", o.threads, "Cells decoded at once")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command->add_option("--keep", flags->keep, "Keep the trace in this folder");
   on_run(command, context, [&context, flags] { return run(context, *flags); });
 }

@@ -22,11 +22,13 @@ std::string percent(double share) {
 }
 
 std::string corrupted_text(const DemoCell& cell) {
-  std::string out = std::to_string(cell.corrupted_sessions) + " of " + std::to_string(cell.sessions);
+  std::string out =
+      std::to_string(cell.corrupted_sessions) + " of " + std::to_string(cell.sessions);
   if (cell.corrupted_sessions == 0) return out;
   const RateInterval interval = clopper_pearson(cell.corrupted_sessions, cell.sessions);
   return out + " (" +
-         percent(static_cast<double>(cell.corrupted_sessions) / static_cast<double>(cell.sessions)) +
+         percent(static_cast<double>(cell.corrupted_sessions) /
+                 static_cast<double>(cell.sessions)) +
          " %; 95 %: " + percent(interval.lower) + "-" + percent(interval.upper) + " %)";
 }
 
@@ -135,8 +137,8 @@ std::string demo_text(const DemoOptions& options, const DemoResult& result) {
          " requests, arrivals of the Azure 2023 conversation trace (1 step = " +
          std::to_string(options.ms_per_step) + " ms)\n";
   out += "            " + with_thousands(result.trace.steps.size()) + " steps, " +
-         with_thousands(result.rows) + " rows, " + with_thousands(result.tokens) + " tokens; trace of " +
-         with_thousands(result.trace_bytes) + " bytes, outputs included\n";
+         with_thousands(result.rows) + " rows, " + with_thousands(result.tokens) +
+         " tokens; trace of " + with_thousands(result.trace_bytes) + " bytes, outputs included\n";
   out += "2 golden    eager, single stream, fifo, at the padded sizes:";
   for (const auto& g : result.goldens)
     out += " " + std::string(to_text(g.mode.index_key)) + " " + digest_hex(g.digest);
@@ -144,8 +146,10 @@ std::string demo_text(const DemoOptions& options, const DemoResult& result) {
          (defect == nullptr ? "" : std::string(defect->summary)) + "\n\n";
   out += matrix_text(result);
   out +=
-      "  Eager submission is host-paced here: an op runs as soon as it is issued. With --order seed:N the\n"
-      "  streams of an eager multi-stream run lag behind the host, and it may corrupt there too.\n\n";
+      "  Eager submission is host-paced here: an op runs as soon as it is issued. With --order "
+      "seed:N the\n"
+      "  streams of an eager multi-stream run lag behind the host, and it may corrupt there "
+      "too.\n\n";
   out += finding_text(result);
   if (result.fixed)
     out += "5 fix       the same cell with the buffer freed after the join: " +

@@ -1,6 +1,7 @@
 #include "cli/demo_story.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 
@@ -152,11 +153,15 @@ DemoFinding find_cause(const DemoResult& result, const DemoCell& cell) {
   return out;
 }
 
+constexpr std::array kMatrixKeys = {IndexKeyType::bf16, IndexKeyType::fp8};
+constexpr std::array kMatrixCaptures = {CaptureMode::eager, CaptureMode::graph};
+constexpr std::array kMatrixStreams = {StreamMode::single, StreamMode::multi};
+
 std::vector<Mode> matrix_modes(const DemoOptions& options) {
   std::vector<Mode> modes;
-  for (const auto key : {IndexKeyType::bf16, IndexKeyType::fp8})
-    for (const auto capture : {CaptureMode::eager, CaptureMode::graph})
-      for (const auto streams : {StreamMode::single, StreamMode::multi}) {
+  for (const auto key : kMatrixKeys)
+    for (const auto capture : kMatrixCaptures)
+      for (const auto streams : kMatrixStreams) {
         Mode mode;
         mode.index_key = key;
         mode.capture = capture;
@@ -177,10 +182,9 @@ DemoResult run_demo(const DemoOptions& options, const DemoProgress& progress,
   record(options, result, stop);
 
   progress("golden runs", 0.1);
-  result.goldens.resize(2);
-  run_jobs(2, options.threads, [&](size_t i) {
-    result.goldens[i] = run_golden(result.trace, i == 0 ? IndexKeyType::bf16 : IndexKeyType::fp8, stop);
-  });
+  result.goldens.resize(kMatrixKeys.size());
+  run_jobs(kMatrixKeys.size(), options.threads,
+           [&](size_t i) { result.goldens[i] = run_golden(result.trace, kMatrixKeys[i], stop); });
 
   const auto modes = matrix_modes(options);
   result.cells.resize(modes.size());

@@ -1,6 +1,8 @@
-// cli/demo_story.h - the story that `redecode demo` tells, as values: record, golden, matrix, finding, fix.
+// cli/demo_story.h - the story that `redecode demo` tells, as values: record, golden, matrix,
+// finding, fix.
 //
-// Which cells corrupt follows from pool and order alone: every cell runs the same code with its own mode.
+// Which cells corrupt follows from pool and order alone: every cell runs the same code with its own
+// mode.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -44,9 +46,9 @@ struct DemoGolden {
 };
 
 struct DemoFinding {
-  Finding finding;          // at the diverging step
-  Divergence divergence;    // seen from inside the step
-  std::string order;        // fails every time
+  Finding finding;        // at the diverging step
+  Divergence divergence;  // seen from inside the step
+  std::string order;      // fails every time
   uint64_t departures_before = 0, departures_after = 0;
   uint32_t tries = 0, failures = 0, fifo_failures = 0;
 };

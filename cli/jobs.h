@@ -5,8 +5,8 @@
 
 namespace redecode {
 
-// Calls job(i) once for each i in [0, count), on up to `threads` threads, the caller's included. The first exception ends the
-// rest and is thrown again.
+// Calls job(i) once for each i in [0, count), on up to `threads` threads, the caller's included.
+// The first exception ends the rest and is thrown again.
 void run_jobs(size_t count, int threads, const std::function<void(size_t)>& job);
 
 }  // namespace redecode

@@ -30,7 +30,8 @@ void set_orders(StressOptions& o) {
   const char* end = order.c_str() + order.size();
   const auto parsed = std::from_chars(digits, end, o.first_seed);
   if ((kind != "paced" && kind != "seed") || parsed.ec != std::errc{} || parsed.ptr != end)
-    throw Error(ErrorCode::usage, "stress counts seeds up from paced:N or seed:N", "--order " + order);
+    throw Error(ErrorCode::usage, "stress counts seeds up from paced:N or seed:N",
+                "--order " + order);
   o.order_kind = kind;
 }
 
@@ -73,16 +74,28 @@ void add_stress(CLI::App& app, CommandContext& context) {
   agent.rounds = 3;
   agent.max_tokens = 24;
   agent.concurrency = 24;
-  command->add_option("--sessions", agent.sessions, "Agent sessions")->check(CLI::Range(0, 1 << 20))->capture_default_str();
-  command->add_option("--rounds", agent.rounds, "Requests a session")->check(CLI::Range(0, 1000))->capture_default_str();
-  command->add_option("--ctx", agent.context_tokens, "Prompt tokens of the first round")->capture_default_str();
-  command->add_option("--max-tokens", agent.max_tokens, "Output tokens a request")->capture_default_str();
-  command->add_option("--concurrency", agent.concurrency, "Sessions at once")->capture_default_str();
+  command->add_option("--sessions", agent.sessions, "Agent sessions")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--rounds", agent.rounds, "Requests a session")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command->add_option("--ctx", agent.context_tokens, "Prompt tokens of the first round")
+      ->capture_default_str();
+  command->add_option("--max-tokens", agent.max_tokens, "Output tokens a request")
+      ->capture_default_str();
+  command->add_option("--concurrency", agent.concurrency, "Sessions at once")
+      ->capture_default_str();
   command->add_option("--workload-seed", agent.seed, "Of the workload")->capture_default_str();
   command->add_option("--model", o.live.model, "See redecode record --help")->capture_default_str();
-  command->add_option("--seeds", o.seeds, "Orders tried, counting up from --order's")->capture_default_str();
-  command->add_option("--timeout-s", o.timeout_s, "Seconds for one seed; 0: no limit")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command->add_option("--threads", o.threads, "Seeds at once")->check(CLI::Range(1, 64))->capture_default_str();
+  command->add_option("--seeds", o.seeds, "Orders tried, counting up from --order's")
+      ->capture_default_str();
+  command->add_option("--timeout-s", o.timeout_s, "Seconds for one seed; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--threads", o.threads, "Seeds at once")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command->add_option("--tag", o.tag, "Name of this run in the output");
   flags->mode.add_to(*command);
   on_run(command, context, [&context, flags] { return run(context, *flags); });

@@ -1,4 +1,5 @@
-// cli/stress.h - `redecode stress`: sessions x rounds under many orders, and the corruption rate with its interval.
+// cli/stress.h - `redecode stress`: sessions x rounds under many orders, and the corruption rate
+// with its interval.
 #pragma once
 #include "cli/command.h"
 

@@ -91,8 +91,7 @@ StressResult run_stress(const StressOptions& options,
   std::mutex guard;
   run_jobs(options.seeds, options.threads, [&](size_t i) {
     if (stop && stop()) return;
-    const StressSeed seed =
-        run_seed(options, trace, golden, options.first_seed + i, stop);
+    const StressSeed seed = run_seed(options, trace, golden, options.first_seed + i, stop);
     if (stop && stop()) return;
     const std::lock_guard lock(guard);
     result.seeds.push_back(seed);

@@ -1,4 +1,5 @@
-// cli/stress_run.h - the same workload under many orders: how many sessions are corrupted, and what a clean result proves.
+// cli/stress_run.h - the same workload under many orders: how many sessions are corrupted, and what
+// a clean result proves.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,13 +13,14 @@
 namespace redecode {
 
 struct StressOptions {
-  LiveRequest live;          // model, settings, workload; recorded once, eager and single-stream
-  Mode mode;                 // of the replays; the order's seed is replaced by first_seed, first_seed + 1, ...
+  LiveRequest live;  // model, settings, workload; recorded once, eager and single-stream
+  Mode mode;  // of the replays; the order's seed is replaced by first_seed, first_seed + 1, ...
   std::string order_kind = "paced";  // or "seed"
   uint64_t first_seed = 1;
   uint32_t seeds = 20;
-  double timeout_s = 0.0;    // of one seed; 0: none. Sessions that are not through by then count as timeout
-  int threads = 1;           // seeds at once
+  double timeout_s =
+      0.0;          // of one seed; 0: none. Sessions that are not through by then count as timeout
+  int threads = 1;  // seeds at once
   std::string tag;
 };
 

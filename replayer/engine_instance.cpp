@@ -7,8 +7,8 @@ namespace redecode {
 
 EngineInstance::EngineInstance(const EngineRequest& request) : exec_(request.threads) {
   if (request.mode.backend == Backend::cuda)
-    throw Error(ErrorCode::environment,
-                "this build has no CUDA backend; use --backend sim", "--backend cuda");
+    throw Error(ErrorCode::environment, "this build has no CUDA backend; use --backend sim",
+                "--backend cuda");
   if (request.mode.kernels == KernelSet::fast)
     throw Error(ErrorCode::environment,
                 "the sim backend has no fast kernel set; use --kernels exact", "--kernels fast");

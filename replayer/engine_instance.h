@@ -1,4 +1,5 @@
-// replayer/engine_instance.h - EngineInstance: kernels, model, simulated device and decoder, wired together.
+// replayer/engine_instance.h - EngineInstance: kernels, model, simulated device and decoder, wired
+// together.
 #pragma once
 #include <memory>
 #include <string>

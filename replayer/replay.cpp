@@ -12,12 +12,16 @@ namespace {
 
 void check_range(const Trace& trace, const StepRange& range) {
   if (range.first > range.last)
-    throw Error(ErrorCode::usage, "the range is empty: " + std::to_string(range.first) + ".." +
-                                      std::to_string(range.last), "--steps");
+    throw Error(
+        ErrorCode::usage,
+        "the range is empty: " + std::to_string(range.first) + ".." + std::to_string(range.last),
+        "--steps");
   if (trace.steps.empty()) throw Error(ErrorCode::usage, "the trace has no steps", "--steps");
   if (range.first > trace.steps.back().index)
-    throw Error(ErrorCode::usage, "step " + std::to_string(range.first) + " is beyond the last, " +
-                                      std::to_string(trace.steps.back().index), "--steps");
+    throw Error(ErrorCode::usage,
+                "step " + std::to_string(range.first) + " is beyond the last, " +
+                    std::to_string(trace.steps.back().index),
+                "--steps");
 }
 
 }  // namespace
@@ -49,7 +53,8 @@ RunHeader run_header(const Trace& trace, const Mode& mode, const ModelIdentity& 
 ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
   check_range(trace, options.range);
   EngineInstance engine({options.model.empty() ? trace.header.model.spec : options.model,
-                         trace.header.engine, options.mode, options.threads, options.inspect, true});
+                         trace.header.engine, options.mode, options.threads, options.inspect,
+                         true});
   check_model(trace, engine.identity());
   ReplayResult result;
   result.header = run_header(trace, options.mode, engine.identity());
@@ -57,8 +62,8 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
   const auto needed = range.first > trace.steps.front().index
                           ? requests_needed(trace.steps, range.first, range.last)
                           : std::set<RequestId>{};
-  const auto total = static_cast<uint64_t>(std::ranges::count_if(
-      trace.steps, [&](const Step& s) { return s.index <= range.last; }));
+  const auto total = static_cast<uint64_t>(
+      std::ranges::count_if(trace.steps, [&](const Step& s) { return s.index <= range.last; }));
   uint64_t done = 0;
   for (const Step& step : trace.steps) {
     if (step.index > range.last) break;

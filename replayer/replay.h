@@ -1,5 +1,5 @@
-// replayer/replay.h - decodes a recorded trace again in a chosen mode. The scheduler takes no part: the batches are the
-// recorded ones.
+// replayer/replay.h - decodes a recorded trace again in a chosen mode. The scheduler takes no part:
+// the batches are the recorded ones.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -35,17 +35,18 @@ struct ReplayOptions {
 
 struct ReplayResult {
   RunHeader header;
-  Digest digest = 0;          // of all outputs in order: equal digests, equal tokens and logits
+  Digest digest = 0;  // of all outputs in order: equal digests, equal tokens and logits
   uint64_t steps = 0, rows = 0, outputs = 0, restored_steps = 0;
-  uint64_t graph_steps = 0;   // of `steps`, those that a captured graph ran
+  uint64_t graph_steps = 0;  // of `steps`, those that a captured graph ran
   std::vector<Finding> findings;
   std::vector<uint64_t> finding_counts;
   bool stopped = false;
 };
 
-// A step range other than the whole trace restores the KV first: earlier rows of the requests concerned are decoded by a
-// clean eager single-stream pass, whatever the mode. Errors: incomparable (another model or weights than the trace's),
-// usage (empty range, unknown defect or order), corrupt.
+// A step range other than the whole trace restores the KV first: earlier rows of the requests
+// concerned are decoded by a clean eager single-stream pass, whatever the mode. Errors:
+// incomparable (another model or weights than the trace's), usage (empty range, unknown defect or
+// order), corrupt.
 ReplayResult replay(const Trace& trace, const ReplayOptions& options);
 
 // Header of a run of `trace` under `mode`.

@@ -7,12 +7,12 @@
 
 namespace redecode {
 
-// Requests whose rows in steps before `first` are needed for the rows of steps first..last: those that have rows there, and
-// those that wrote pages which these share.
+// Requests whose rows in steps before `first` are needed for the rows of steps first..last: those
+// that have rows there, and those that wrote pages which these share.
 std::set<RequestId> requests_needed(std::span<const Step> steps, StepIndex first, StepIndex last);
 
-// The step with the rows of `keep` only, unpadded and without outputs; the books (departures, arrivals, page changes)
-// stay whole.
+// The step with the rows of `keep` only, unpadded and without outputs; the books (departures,
+// arrivals, page changes) stay whole.
 Step restrict_rows(const Step& step, const std::set<RequestId>& keep);
 
 }  // namespace redecode

@@ -1,6 +1,7 @@
 // replayer/step_lab.h - StepLab: one step of a trace, run again and again from the same KV content.
 //
-// The KV is restored once, by a clean pass over what the step needs; each run puts back what the run before it overwrote.
+// The KV is restored once, by a clean pass over what the step needs; each run puts back what the
+// run before it overwrote.
 #pragma once
 #include <memory>
 #include <string_view>

@@ -24,6 +24,7 @@ Decoder::Decoder(const Model& model, Device& device, const DecoderOptions& optio
       builder_(model.settings(), defects_.pad()),
       inspector_(*model.persistents()) {
   load_weights();
+  inspector_.expect_reductions(lower(builder_.dummy(1), false));
   if (mode_.capture == CaptureMode::graph) {
     graphs_ = std::make_unique<GraphCache>(device_, pool_, persistents_);
     const auto fifo = make_order("fifo");
@@ -161,19 +162,29 @@ void Decoder::lower_step(bool watched) {
   const LoweredShape shape{batch_.row_count(), batch_.output_count()};
   // A defect may put values of the step into the program.
   const bool follows_from_shape = !watched && mode_.inject.empty();
-  if (follows_from_shape && lowered_shape_ == shape) return;
+  program_reused_ = follows_from_shape && lowered_shape_ == shape;
+  if (program_reused_) return;
+  bindings_hold_ = false;
   program_ = lower(batch_, watched);
   lowered_shape_ = follows_from_shape ? shape : LoweredShape{};
 }
 
 void Decoder::run_eager(Order& order, Observer* observer) {
-  const Bindings bindings = redecode::bind(program_, pool_, kOrdinaryPool, persistents_);
-  device_.submit(program_, bindings, order, observer);
+  if (bindings_hold_) {
+    device_.submit(program_, bindings_, order, observer);
+    device_.sync(order, observer);
+    return;
+  }
+  const Digest layout = program_reused_ ? pool_.layout_digest() : 0;
+  bindings_ = redecode::bind(program_, pool_, kOrdinaryPool, persistents_);
+  device_.submit(program_, bindings_, order, observer);
   device_.sync(order, observer);
-  release(bindings, pool_);
+  release(bindings_, pool_);
   pool_.reclaim(UINT32_MAX);
+  // From the same layout the same program is always bound to the same places.
+  bindings_hold_ = program_reused_ && pool_.layout_digest() == layout;
   if (inspect_)
-    inspector_.add_step(batch_.step, inputs_program_, program_, nullptr, bindings, tables_);
+    inspector_.add_step(batch_.step, inputs_program_, program_, nullptr, bindings_, tables_);
 }
 
 void Decoder::run_graph(const CapturedGraph& captured, Order& order, Observer* observer) {

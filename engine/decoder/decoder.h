@@ -102,7 +102,10 @@ class Decoder {
     uint32_t rows = 0, outputs = 0;
     bool operator==(const LoweredShape&) const = default;
   };
-  LoweredShape lowered_shape_;  // of program_; none: it follows from more
+  LoweredShape lowered_shape_;    // of program_; none: it follows from more
+  Bindings bindings_;             // of the newest eager step
+  bool program_reused_ = false;   // program_ is that of the eager step before
+  bool bindings_hold_ = false;    // to bind program_ again would give bindings_ again
   Bindings input_bindings_;
   std::vector<std::byte> staging_;
   // Of a staged step: what it will overwrite in persistent buffers, as it was.

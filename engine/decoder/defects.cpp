@@ -47,8 +47,19 @@ void dropped_join(Program& p, const Batch&, const Model&) {
   if (!drop_first(p, CommandKind::wait, "join.indexer")) drop_first(p, CommandKind::wait, "join.kv");
 }
 
+// Of a stream that has joined before: dropping the wait by which it joins is an error of capture,
+// which CUDA itself reports.
 void dropped_fork(Program& p, const Batch&, const Model&) {
-  if (!drop_first(p, CommandKind::wait, "q_lora_ready")) drop_first(p, CommandKind::wait, "fork.kv");
+  std::array<bool, kMaxStreams> joined{};
+  for (auto c = p.commands.begin(); c != p.commands.end(); ++c) {
+    if (c->kind != CommandKind::wait) continue;
+    const bool fork = named(p, *c, "q_lora_ready") || named(p, *c, "fork.kv");
+    if (fork && joined.at(c->stream)) {
+      p.commands.erase(c);
+      return;
+    }
+    joined.at(c->stream) = true;
+  }
 }
 
 void baked_position(Program& p, const Batch& batch, const Model& model) {
@@ -76,7 +87,7 @@ constexpr std::array<Defect, 8> kDefects = {{
      FindingKind::race, "dsv4", early_free},
     {"dropped-join", "one wait of the main stream for a side stream is missing", FindingKind::race,
      "", dropped_join},
-    {"dropped-fork", "one wait of a side stream for its input is missing", FindingKind::race, "",
+    {"dropped-fork", "one wait of a side stream for its input is missing, though not its first", FindingKind::race, "",
      dropped_fork},
     {"stale-pad-tail", "padding rows keep the KV slot of an earlier step instead of slot 0",
      FindingKind::foreign, "", nullptr, PadPolicy::stale_slot},

@@ -50,6 +50,12 @@ void Inspector::add_step(StepIndex step, const Program& inputs, const Program& p
   keep(fresh);
 }
 
+void Inspector::expect_reductions(const Program& program) {
+  for (const Command& c : program.commands)
+    for (const Arg& arg : program.args_of(c))
+      if (arg.kind == ArgKind::reduction) reductions_.try_emplace({c.name, c.layer}, arg.value);
+}
+
 void Inspector::check_reductions(StepIndex step, const Program& program,
                                  std::vector<Finding>& out) {
   for (uint32_t i = 0; i < program.commands.size(); ++i) {
@@ -64,8 +70,9 @@ void Inspector::check_reductions(StepIndex step, const Program& program,
       f.layer = c.layer;
       f.first = {std::string((*program.names)[c.name]), "", c.layer, c.stream, i, step,
                  Access::read, 0};
-      f.advice = "It was cut by " + std::to_string(at->second) + " in an earlier step and is cut by " +
-                 std::to_string(arg.value) + " here: fix the split by the model, not by the batch.";
+      f.advice = "For another batch it is cut by " + std::to_string(at->second) +
+                 ", here by " + std::to_string(arg.value) +
+                 ": fix the split by the model, not by the batch.";
       out.push_back(std::move(f));
     }
   }

@@ -20,6 +20,10 @@ class Inspector {
  public:
   explicit Inspector(const std::vector<PersistentBuffer>& persistents);
 
+  // How `program`, of a batch of one row, cuts its reductions: every step must cut them so. Without
+  // this, the first step that has a reduction sets the rule.
+  void expect_reductions(const Program& program);
+
   // The inputs upload, then the step's program; then the host waits for all.
   // `captured` is the program in the graph, or null in eager mode.
   void add_step(StepIndex step, const Program& inputs, const Program& program,

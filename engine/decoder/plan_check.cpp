@@ -55,6 +55,7 @@ PlanChecker::PlanChecker(const KernelTable& kernels, const Model& model, const M
     persistents_.push_back(binding);
     persistent_bytes_ += p.size_bytes;
   }
+  inspector_.expect_reductions(lower_batch(model_, mode_, defects_, builder_.dummy(1), false));
   if (mode.capture == CaptureMode::graph) capture_all();
 }
 

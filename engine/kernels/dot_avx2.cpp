@@ -31,16 +31,27 @@ inline __m256 fold(const Vec* acc) {
   return _mm256_add_ps(_mm256_add_ps(acc[0], acc[2]), _mm256_add_ps(acc[1], acc[3]));
 }
 
+// In short rows what comes that far on lies in the next panel: there, each row fetches its own
+// place.
+inline uint32_t ahead_bytes(const GemmTask& task) {
+  constexpr uint64_t kLongRowBytes = 8192;
+  return task.row_bytes < kLongRowBytes ? static_cast<uint32_t>(kPanelRows * task.row_bytes)
+                                        : kPrefetchBytes;
+}
+
 inline void prefetch_line(const uint8_t* p) {
-  _mm_prefetch(reinterpret_cast<const char*>(p) + kPrefetchBytes, _MM_HINT_T1);
+  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
 }
 
 struct F32 {
   static constexpr uint32_t decode_from = 3;
   struct Row {
     const uint8_t* values;
+    uint32_t ahead_bytes = 0;
   };
-  static Row row(const GemmTask& task, uint32_t r) { return {task.values + r * task.row_bytes}; }
+  static Row row(const GemmTask& task, uint32_t r) {
+    return {task.values + r * task.row_bytes, ahead_bytes(task)};
+  }
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
     const uint8_t* p = row.values + (uint64_t{col} + part * 16) * 4;
     const __m256 a = _mm256_loadu_ps(reinterpret_cast<const float*>(p));
@@ -52,7 +63,8 @@ struct F32 {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8));
   }
   static void prefetch(const Row& row, uint32_t col) {
-    for (int i = 0; i < 4; ++i) prefetch_line(row.values + uint64_t{col} * 4 + i * 64);
+    for (int i = 0; i < 4; ++i)
+      prefetch_line(row.values + row.ahead_bytes + uint64_t{col} * 4 + i * 64);
   }
 };
 
@@ -60,8 +72,11 @@ struct Bf16 {
   static constexpr uint32_t decode_from = UINT32_MAX;
   struct Row {
     const uint8_t* values;
+    uint32_t ahead_bytes = 0;
   };
-  static Row row(const GemmTask& task, uint32_t r) { return {task.values + r * task.row_bytes}; }
+  static Row row(const GemmTask& task, uint32_t r) {
+    return {task.values + r * task.row_bytes, ahead_bytes(task)};
+  }
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
     const __m256i v = _mm256_loadu_si256(
         reinterpret_cast<const __m256i*>(row.values + (uint64_t{col} + part * 16) * 2));
@@ -70,7 +85,8 @@ struct Bf16 {
         _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   static void prefetch(const Row& row, uint32_t col) {
-    for (int i = 0; i < 2; ++i) prefetch_line(row.values + uint64_t{col} * 2 + i * 64);
+    for (int i = 0; i < 2; ++i)
+      prefetch_line(row.values + row.ahead_bytes + uint64_t{col} * 2 + i * 64);
   }
 };
 
@@ -79,9 +95,11 @@ struct Fp8 {
   struct Row {
     const uint8_t* values;
     const uint8_t* scales;
+    uint32_t ahead_bytes = 0;
   };
   static Row row(const GemmTask& task, uint32_t r) {
-    return {task.values + r * task.row_bytes, task.scales + uint64_t{r / 128} * task.scale_stride};
+    return {task.values + r * task.row_bytes, task.scales + uint64_t{r / 128} * task.scale_stride,
+            ahead_bytes(task)};
   }
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
     const __m128i v =
@@ -100,7 +118,9 @@ struct Fp8 {
                             pairs, _mm256_set1_epi32(static_cast<int>(0xffff0000u)))),
                         scale);
   }
-  static void prefetch(const Row& row, uint32_t col) { prefetch_line(row.values + col); }
+  static void prefetch(const Row& row, uint32_t col) {
+    prefetch_line(row.values + row.ahead_bytes + col);
+  }
 };
 
 struct Nvfp4 {
@@ -109,10 +129,11 @@ struct Nvfp4 {
     const uint8_t* values;
     const uint8_t* scales;
     float tensor_scale;
+    uint32_t ahead_bytes = 0;
   };
   static Row row(const GemmTask& task, uint32_t r) {
     return {task.values + r * task.row_bytes, task.scales + uint64_t{r} * task.scale_stride,
-            task.tensor_scale};
+            task.tensor_scale, ahead_bytes(task)};
   }
   // A part is one 16-element group: the 8 magnitudes times its scale are a table of 8.
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
@@ -131,7 +152,7 @@ struct Nvfp4 {
                          _mm256_castsi256_ps(_mm256_and_si256(sign, sign_bit)));
   }
   static void prefetch(const Row& row, uint32_t col) {
-    if (col % 128 == 0) prefetch_line(row.values + col / 2);
+    if (col % 128 == 0) prefetch_line(row.values + row.ahead_bytes + col / 2);
   }
 };
 

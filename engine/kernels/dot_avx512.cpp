@@ -37,16 +37,27 @@ inline __m256 fold(const Vec* acc) {
   return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
 }
 
+// In short rows what comes that far on lies in the next panel: there, each row fetches its own
+// place.
+inline uint32_t ahead_bytes(const GemmTask& task) {
+  constexpr uint64_t kLongRowBytes = 8192;
+  return task.row_bytes < kLongRowBytes ? static_cast<uint32_t>(kPanelRows * task.row_bytes)
+                                        : kPrefetchBytes;
+}
+
 inline void prefetch_line(const uint8_t* p) {
-  _mm_prefetch(reinterpret_cast<const char*>(p) + kPrefetchBytes, _MM_HINT_T1);
+  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
 }
 
 struct F32 {
   static constexpr uint32_t decode_from = 5;
   struct Row {
     const uint8_t* values;
+    uint32_t ahead_bytes = 0;
   };
-  static Row row(const GemmTask& task, uint32_t r) { return {task.values + r * task.row_bytes}; }
+  static Row row(const GemmTask& task, uint32_t r) {
+    return {task.values + r * task.row_bytes, ahead_bytes(task)};
+  }
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
     const uint8_t* p = row.values + (uint64_t{col} + part * 32) * 4;
     const __m512 a = _mm512_loadu_ps(p);
@@ -59,7 +70,8 @@ struct F32 {
     odd = _mm512_permutex2var_ps(a, odds, b);
   }
   static void prefetch(const Row& row, uint32_t col) {
-    for (int i = 0; i < 4; ++i) prefetch_line(row.values + uint64_t{col} * 4 + i * 64);
+    for (int i = 0; i < 4; ++i)
+      prefetch_line(row.values + row.ahead_bytes + uint64_t{col} * 4 + i * 64);
   }
 };
 
@@ -67,8 +79,11 @@ struct Bf16 {
   static constexpr uint32_t decode_from = UINT32_MAX;
   struct Row {
     const uint8_t* values;
+    uint32_t ahead_bytes = 0;
   };
-  static Row row(const GemmTask& task, uint32_t r) { return {task.values + r * task.row_bytes}; }
+  static Row row(const GemmTask& task, uint32_t r) {
+    return {task.values + r * task.row_bytes, ahead_bytes(task)};
+  }
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
     const __m512i v = _mm512_loadu_si512(row.values + (uint64_t{col} + part * 32) * 2);
     even = _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
@@ -76,7 +91,8 @@ struct Bf16 {
         _mm512_castsi512_ps(_mm512_and_si512(v, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   static void prefetch(const Row& row, uint32_t col) {
-    for (int i = 0; i < 2; ++i) prefetch_line(row.values + uint64_t{col} * 2 + i * 64);
+    for (int i = 0; i < 2; ++i)
+      prefetch_line(row.values + row.ahead_bytes + uint64_t{col} * 2 + i * 64);
   }
 };
 
@@ -85,9 +101,11 @@ struct Fp8 {
   struct Row {
     const uint8_t* values;
     const uint8_t* scales;
+    uint32_t ahead_bytes = 0;
   };
   static Row row(const GemmTask& task, uint32_t r) {
-    return {task.values + r * task.row_bytes, task.scales + uint64_t{r / 128} * task.scale_stride};
+    return {task.values + r * task.row_bytes, task.scales + uint64_t{r / 128} * task.scale_stride,
+            ahead_bytes(task)};
   }
   static void load(const Row& row, uint32_t col, uint32_t part, Vec& even, Vec& odd) {
     const __m256i v = _mm256_loadu_si256(
@@ -106,7 +124,9 @@ struct Fp8 {
                             pairs, _mm512_set1_epi32(static_cast<int>(0xffff0000u)))),
                         scale);
   }
-  static void prefetch(const Row& row, uint32_t col) { prefetch_line(row.values + col); }
+  static void prefetch(const Row& row, uint32_t col) {
+    prefetch_line(row.values + row.ahead_bytes + col);
+  }
 };
 
 struct Nvfp4 {
@@ -115,10 +135,11 @@ struct Nvfp4 {
     const uint8_t* values;
     const uint8_t* scales;
     float tensor_scale;
+    uint32_t ahead_bytes = 0;
   };
   static Row row(const GemmTask& task, uint32_t r) {
     return {task.values + r * task.row_bytes, task.scales + uint64_t{r} * task.scale_stride,
-            task.tensor_scale};
+            task.tensor_scale, ahead_bytes(task)};
   }
   // The 8 magnitudes times the scales of the two 16-element groups: a table of 16, looked up by
   // group and magnitude.
@@ -144,7 +165,7 @@ struct Nvfp4 {
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(value, sign, sign_bit, 0x78));
   }
   static void prefetch(const Row& row, uint32_t col) {
-    if (col % 128 == 0) prefetch_line(row.values + col / 2);
+    if (col % 128 == 0) prefetch_line(row.values + row.ahead_bytes + col / 2);
   }
 };
 

@@ -9,6 +9,7 @@
 //   tile shapes: Tile<N>::rows weight rows go with N rows of x; part_by_part: see tile().
 // Butterfly steps 4, 2, 1 are done for 8 outputs at
 // once.
+#pragma once
 
 #if defined(__clang__)
 #define REDECODE_UNROLL _Pragma("unroll")

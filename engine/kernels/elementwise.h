@@ -15,8 +15,9 @@ void embed(Exec& exec, const Matrix& table, const int32_t* tokens, uint32_t rows
 void rms_norm(Exec& exec, const float* x, uint64_t x_stride, const float* weight, float eps,
               uint32_t rows, uint32_t dim, float* out, uint64_t out_stride);
 
-// Rotates `rope_dim` elements at `offset` of each of `heads` heads of `head_dim`, in place, pairs (2i, 2i+1), angle
-// position * theta^(-2i/rope_dim). The inverse turns back. row_stride in elements.
+// Rotates `rope_dim` elements at `offset` of each of `heads` heads of `head_dim`, in place, pairs
+// (2i, 2i+1), angle position * theta^(-2i/rope_dim). The inverse turns back. row_stride in
+// elements.
 struct RopeShape {
   uint32_t heads = 1, head_dim = 0, offset = 0, rope_dim = 0;
   float theta = 10000.0f;

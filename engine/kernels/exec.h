@@ -1,4 +1,5 @@
-// engine/kernels/exec.h - Exec: how a kernel spreads its work; without effect on any bit of the result.
+// engine/kernels/exec.h - Exec: how a kernel spreads its work; without effect on any bit of the
+// result.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -23,8 +24,8 @@ class Exec {
   int threads() const { return threads_; }
   Isa isa() const { return isa_; }
 
-  // Calls body(begin, end) over disjoint ranges that cover [0, count), each but the last a multiple of
-  // `grain`. With one thread it is one direct call. Exceptions must not leave the body.
+  // Calls body(begin, end) over disjoint ranges that cover [0, count), each but the last a multiple
+  // of `grain`. With one thread it is one direct call. Exceptions must not leave the body.
   void parallel(size_t count, size_t grain, const std::function<void(size_t, size_t)>& body);
 
  private:

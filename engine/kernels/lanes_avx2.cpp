@@ -91,7 +91,19 @@ void chunk_e2m1(const uint8_t* x, float* out) {
 }
 
 void from_f32(const float* x, uint32_t dim, float* out) {
-  each_chunk<float, 64>(x, dim, dim % 64, out, chunk_f32);
+  const uint32_t whole = dim / kLaneChunk * kLaneChunk;
+  for (uint32_t i = 0; i < whole; i += kLaneChunk) chunk_f32(x + i, out + i);
+  if (whole == dim) return;
+  // Filled by whole vectors, which the loads of the conversion can take over from the stores.
+  alignas(32) float rest[kLaneChunk];
+  const __m256i indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  for (uint32_t i = 0; i < kLaneChunk; i += 8) {
+    const int left = static_cast<int>(dim - whole) - static_cast<int>(i);
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(left), indices);
+    _mm256_store_ps(rest + i,
+                    left > 0 ? _mm256_maskload_ps(x + whole + i, mask) : _mm256_setzero_ps());
+  }
+  chunk_f32(rest, out + whole);
 }
 void from_bf16(const uint16_t* x, uint32_t dim, float* out) {
   each_chunk<uint16_t, 64>(x, dim, dim % 64, out, chunk_bf16);

@@ -34,20 +34,27 @@ void each_chunk(const T* x, uint32_t dim, uint32_t rest_items, float* out, Conve
   convert(rest, out + whole * kLaneChunk);
 }
 
-void chunk_f32(const float* x, float* out) {
+// `left` elements of a chunk, the rest of it zero.
+void chunk_f32(const float* x, uint32_t left, float* out) {
+  const uint64_t mask = left >= 64 ? ~uint64_t{0} : (uint64_t{1} << left) - 1;
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   for (int half = 0; half < 2; ++half) {
-    const __m512 a = _mm512_loadu_ps(x + 32 * half), b = _mm512_loadu_ps(x + 32 * half + 16);
+    const auto first = static_cast<__mmask16>(mask >> (32 * half));
+    const auto second = static_cast<__mmask16>(mask >> (32 * half + 16));
+    const __m512 a = _mm512_maskz_loadu_ps(first, x + 32 * half);
+    const __m512 b = _mm512_maskz_loadu_ps(second, x + 32 * half + 16);
     _mm512_storeu_ps(out + 16 * half, _mm512_permutex2var_ps(a, even, b));
     _mm512_storeu_ps(out + 32 + 16 * half, _mm512_permutex2var_ps(a, odd, b));
   }
 }
 
-void chunk_bf16(const uint16_t* x, float* out) {
+void chunk_bf16(const uint16_t* x, uint32_t left, float* out) {
+  const uint64_t mask = left >= 64 ? ~uint64_t{0} : (uint64_t{1} << left) - 1;
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
   for (int half = 0; half < 2; ++half) {
-    const __m512i pairs = _mm512_loadu_si512(x + 32 * half);
+    const __m512i pairs =
+        _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask >> (32 * half)), x + 32 * half);
     _mm512_storeu_si512(out + 16 * half, _mm512_slli_epi32(pairs, 16));
     _mm512_storeu_si512(out + 32 + 16 * half, _mm512_and_si512(pairs, high));
   }
@@ -88,10 +95,10 @@ void chunk_e2m1(const uint8_t* x, float* out) {
 }
 
 void from_f32(const float* x, uint32_t dim, float* out) {
-  each_chunk<float, 64>(x, dim, dim % 64, out, chunk_f32);
+  for (uint32_t i = 0; i < dim; i += kLaneChunk) chunk_f32(x + i, dim - i, out + i);
 }
 void from_bf16(const uint16_t* x, uint32_t dim, float* out) {
-  each_chunk<uint16_t, 64>(x, dim, dim % 64, out, chunk_bf16);
+  for (uint32_t i = 0; i < dim; i += kLaneChunk) chunk_bf16(x + i, dim - i, out + i);
 }
 void from_e4m3(const uint8_t* x, uint32_t dim, float* out) {
   each_chunk<uint8_t, 64>(x, dim, dim % 64, out, chunk_e4m3);

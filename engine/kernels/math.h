@@ -1,7 +1,7 @@
 // engine/kernels/math.h - transcendental functions in fp32 with explicit fused multiply-adds.
 //
-// The same bits on every CPU, instruction set and GPU: polynomials and reductions are written out, no
-// library function is called but fma, floor-like integer conversion, sqrt and IEEE division.
+// The same bits on every CPU, instruction set and GPU: polynomials and reductions are written out,
+// no library function is called but fma, floor-like integer conversion, sqrt and IEEE division.
 // Errors against a double reference are bounded by tests/kernels (in ULP over the ranges stated).
 #pragma once
 

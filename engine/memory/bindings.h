@@ -1,7 +1,7 @@
 // engine/memory/bindings.h - Bindings: which address each buffer of a program got.
 //
-// bind walks a program's allocate, free and record_stream commands in program order against a pool, as
-// a host would: host time, before anything runs. Frozen at capture in graph mode.
+// bind walks a program's allocate, free and record_stream commands in program order against a pool,
+// as a host would: host time, before anything runs. Frozen at capture in graph mode.
 #pragma once
 #include <vector>
 
@@ -12,8 +12,8 @@ namespace redecode {
 
 struct Binding {
   std::byte* address = nullptr;
-  uint64_t size_bytes = 0;  // of the buffer, not of the block
-  BlockId block = kNoBlock; // kNoBlock: persistent
+  uint64_t size_bytes = 0;   // of the buffer, not of the block
+  BlockId block = kNoBlock;  // kNoBlock: persistent
   uint64_t generation = 0;
   Placement place;
   uint32_t allocated_by = UINT32_MAX;  // command index
@@ -22,7 +22,7 @@ struct Binding {
 
 struct Bindings {
   PoolId pool = kOrdinaryPool;
-  std::vector<Binding> transients;                 // by BufferId::index()
+  std::vector<Binding> transients;                    // by BufferId::index()
   const std::vector<Binding>* persistents = nullptr;  // by BufferId::index(); outlives the bindings
 
   const Binding& of(BufferId id) const {
@@ -32,8 +32,8 @@ struct Bindings {
   Digest layout_digest() const;
 };
 
-// Errors: environment when the pool is exhausted, naming the buffer and its size. Transients that the
-// program leaves allocated stay live in the pool: release gives them back.
+// Errors: environment when the pool is exhausted, naming the buffer and its size. Transients that
+// the program leaves allocated stay live in the pool: release gives them back.
 Bindings bind(const Program& program, Pool& pool, PoolId pool_id,
               const std::vector<Binding>& persistents);
 

@@ -1,5 +1,6 @@
 #include "engine/memory/pool.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
@@ -54,7 +55,24 @@ struct Block {
 
 // Free blocks ascend by size, then by place: addresses take no part.
 using FreeKey = std::tuple<uint64_t, uint32_t, uint64_t, BlockId>;  // size, segment, offset, block
-using FreeList = std::set<FreeKey>;
+
+// Ascending. A vector: lists are short, and nothing is allocated once they have grown.
+class FreeList {
+ public:
+  using Iterator = std::vector<FreeKey>::iterator;
+  Iterator end() { return keys_.end(); }
+  Iterator lower_bound(const FreeKey& key) { return std::ranges::lower_bound(keys_, key); }
+  void insert(const FreeKey& key) { keys_.insert(lower_bound(key), key); }
+  void erase(Iterator at) { keys_.erase(at); }
+  void erase(const FreeKey& key) {
+    const Iterator at = lower_bound(key);
+    REDECODE_CHECK(at != keys_.end() && *at == key);
+    keys_.erase(at);
+  }
+
+ private:
+  std::vector<FreeKey> keys_;
+};
 // By stream, then small or large.
 using FreeLists = std::array<std::array<FreeList, 2>, kMaxStreams>;
 

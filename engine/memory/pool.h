@@ -1,17 +1,20 @@
-// engine/memory/pool.h - Pool: the caching allocator, with the rules of the one that production uses.
+// engine/memory/pool.h - Pool: the caching allocator, with the rules of the one that production
+// uses.
 //
 // Backend-neutral host code over raw segments (rules: PyTorch c10/cuda/CUDACachingAllocator.cpp):
-//  - sizes are rounded up to 512 B; requests up to 1 MiB are "small" and come from 2 MiB segments, those
-//    below 10 MiB from 20 MiB segments, larger ones from a segment of their own (rounded to 2 MiB);
-//  - free lists are per (pool, stream, small or large); best fit by (size, address); a small block is
-//    split when at least 512 B remain, a large one when more than 1 MiB remains; free neighbours merge;
+//  - sizes are rounded up to 512 B; requests up to 1 MiB are "small" and come from 2 MiB segments,
+//    those below 10 MiB from 20 MiB segments, larger ones from a segment of their own (rounded to
+//    2 MiB);
+//  - free lists are per (pool, stream, small or large); best fit by (size, place); a small block is
+//    split when at least 512 B remain, a large one when more than 1 MiB remains; free neighbours
+//    merge;
 //  - a free is host-time and immediate: the block may be handed out again on its own stream while
 //    another stream still reads it. That is the rule that makes races, and it is kept on purpose;
-//  - record_stream(block, s) defers a free: outside a capture until the device says the uses are done
-//    (reclaim), during a capture until the capture ends;
+//  - record_stream(block, s) defers a free: outside a capture until the device says the uses are
+//    done (reclaim), during a capture until the capture ends;
 //  - a private pool serves captures; all graphs may share one; its blocks never serve other pools.
-// Nothing here depends on address values: segments are ordered by creation, so two processes that ask
-// the same questions get the same layout.
+// Nothing here depends on address values: segments are ordered by creation, so two processes that
+// ask the same questions get the same layout.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -86,8 +89,8 @@ class Pool {
   // size_bytes > 0. On `exhausted` nothing has changed.
   AllocateResult allocate(PoolId pool, StreamId stream, uint64_t size_bytes, Allocation& out);
 
-  // Host-time free. Freeing a block that is not live is a bug (CHECK). Returns false when the free was
-  // deferred by an earlier record_stream.
+  // Host-time free. Freeing a block that is not live is a bug (CHECK). Returns false when the free
+  // was deferred by an earlier record_stream.
   bool free(BlockId block);
 
   // The block is used on `stream`; no effect when that is its own stream.
@@ -99,8 +102,8 @@ class Pool {
   bool capturing() const;
 
   // Outside a capture: every deferred free whose streams the device has drained becomes real.
-  // `drained` is a bit mask of streams; drained since the free, counted over calls. During a capture
-  // it has no effect: the device cannot be asked then.
+  // `drained` is a bit mask of streams; drained since the free, counted over calls. During a
+  // capture it has no effect: the device cannot be asked then.
   void reclaim(uint32_t drained_streams);
 
   bool live(BlockId block) const;

@@ -13,10 +13,23 @@ namespace {
 float spread(uint32_t cols) { return std::sqrt(3.0f / static_cast<float>(cols)); }
 
 Digest config_digest(const Dsv4Config& c) {
-  std::vector<uint32_t> f = {c.dim,         c.heads,     c.head_dim,   c.rope_dim, c.q_lora,
-                             c.o_groups,    c.o_lora,    c.window,     c.index_heads, c.index_dim,
-                             c.index_topk,  c.experts,   c.experts_per_token, c.inter, c.vocab,
-                             c.max_seq_len, static_cast<uint32_t>(c.dense),
+  std::vector<uint32_t> f = {c.dim,
+                             c.heads,
+                             c.head_dim,
+                             c.rope_dim,
+                             c.q_lora,
+                             c.o_groups,
+                             c.o_lora,
+                             c.window,
+                             c.index_heads,
+                             c.index_dim,
+                             c.index_topk,
+                             c.experts,
+                             c.experts_per_token,
+                             c.inter,
+                             c.vocab,
+                             c.max_seq_len,
+                             static_cast<uint32_t>(c.dense),
                              static_cast<uint32_t>(c.expert)};
   f.insert(f.end(), c.ratios.begin(), c.ratios.end());
   return combine(digest_span(std::span<const uint32_t>(f)), digest_text("dsv4"));
@@ -84,14 +97,13 @@ Dsv4::Dsv4(const Dsv4Config& config, EngineSettings settings, const KernelIds& k
   for (uint32_t l = 0; l < c.ratios.size(); ++l) layers_.push_back(add_layer(l));
   final_norm_ = add_weight("final_norm", DType::f32, 1, c.dim, {1.0f, 0.1f});
   head_ = add_weight("lm_head", c.dense, c.vocab, c.dim, {0, 3.0f * spread(c.dim)});
-  c4_indices_ =
-      add_persistent("c4_indices", uint64_t{settings_.max_batch_rows} * c.index_topk * 4);
+  c4_indices_ = add_persistent("c4_indices", uint64_t{settings_.max_batch_rows} * c.index_topk * 4);
   add_frame_buffers(c.vocab);
   intern_buffer_names();
   intern_op_names();
   freeze();
-  identity_ = {"dsv4", std::move(spec), config_digest(c), 0, c.vocab,
-               static_cast<uint32_t>(c.ratios.size())};
+  identity_ = {"dsv4", std::move(spec), config_digest(c),
+               0,      c.vocab,         static_cast<uint32_t>(c.ratios.size())};
 }
 
 Weight Dsv4::add_weight(const std::string& name, DType dtype, uint32_t rows, uint32_t cols,
@@ -125,8 +137,10 @@ Dsv4Layer Dsv4::add_layer(uint32_t layer) {
   }
   if (w.ratio == 4) {
     const uint32_t q_rows = c.index_heads * c.index_dim;
-    w.index_compress = add_weight(p + "index_compress", c.dense, 2 * c.index_dim, c.dim, {0, 2 * in});
-    w.index_compress_norm = add_weight(p + "index_compress_norm", DType::f32, 1, c.index_dim, kNorm);
+    w.index_compress =
+        add_weight(p + "index_compress", c.dense, 2 * c.index_dim, c.dim, {0, 2 * in});
+    w.index_compress_norm =
+        add_weight(p + "index_compress_norm", DType::f32, 1, c.index_dim, kNorm);
     w.index_q = add_weight(p + "index_wq_b", c.dense, q_rows, c.q_lora, {0, spread(c.q_lora)});
     w.index_w = add_weight(p + "index_weights", c.dense, c.index_heads, c.dim, {0, in});
   }

@@ -1,8 +1,9 @@
 // engine/model/dsv4.h - the dsv4 family: the shape of a DeepSeek-V4-class decode layer.
 //
-// Compressed KV at ratios 4 and 128, a sliding window, a sparse indexer with top-k over compressed index keys, shared and
-// routed experts, five side streams. Left out of the production layer: mHC (residuals are plain additions), hash routing,
-// the packed fp8 KV entry (entries are bf16 [head_dim]), tensor parallelism.
+// Compressed KV at ratios 4 and 128, a sliding window, a sparse indexer with top-k over compressed
+// index keys, shared and routed experts, five side streams. Left out of the production layer: mHC
+// (residuals are plain additions), hash routing, the packed fp8 KV entry (entries are bf16
+// [head_dim]), tensor parallelism.
 #pragma once
 #include <cstdint>
 #include <memory>

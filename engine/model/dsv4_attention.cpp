@@ -18,8 +18,8 @@ Program Dsv4::lower(const Batch& batch, const LowerOptions& options) const {
   return e.take();
 }
 
-// The host issues the indexer first, then the KV store and the compressor, then the query on the main stream: the order of
-// the production engine, whose longest branch starts earliest.
+// The host issues the indexer first, then the KV store and the compressor, then the query on the
+// main stream: the order of the production engine, whose longest branch starts earliest.
 void Dsv4::lower_attention(Ops& ops, const LowerOptions& options, const Dsv4Layer& w,
                            const View& h) const {
   const auto& c = config_;
@@ -27,6 +27,9 @@ void Dsv4::lower_attention(Ops& ops, const LowerOptions& options, const Dsv4Laye
   Held held;
   held.x = ops.allocate(Lane::main, n_.x, c.dim);
   ops.rms_norm({Lane::main, n_.attn_norm}, h, w.attn_norm, c.norm_eps, held.x);
+  // Buffers that outlive a fork belong to the main stream, which hands them out: before the event
+  // that their writers wait for, and frees them after the join.
+  if (w.ratio == 4) held.index_w = ops.allocate(Lane::main, n_.index_w, c.index_heads);
   const Mark start = e.record(Lane::main, n_.fork);
   e.wait(Lane::kv, start, n_.fork);
   if (w.ratio != 0) e.wait(Lane::compressor, start, n_.fork);
@@ -40,7 +43,6 @@ void Dsv4::lower_attention(Ops& ops, const LowerOptions& options, const Dsv4Laye
                held.q_lora);
   const Mark q_lora_ready = e.record(Lane::main, n_.q_lora_ready);
 
-  // Buffers that outlive the fork belong to the main stream, which hands them out.
   if (w.ratio == 4)
     held.index_query = e.allocate(Lane::main, n_.index_query, ops.rows() * query_row_bytes());
   const View o = ops.allocate(Lane::main, n_.o, c.heads * c.head_dim);
@@ -128,8 +130,8 @@ void Dsv4::lower_compressor(Ops& ops, const LowerOptions& options, const Dsv4Lay
             ops.scratch(entries),
             ops.scratch(made),
             {w.kv_pages}},
-           {shape_arg(c.head_dim), shape_arg(w.ratio), shape_arg(c.rope_dim),
-            real_arg(c.norm_eps), real_arg(c.compress_theta), shape_arg(inputs_.table_stride),
+           {shape_arg(c.head_dim), shape_arg(w.ratio), shape_arg(c.rope_dim), real_arg(c.norm_eps),
+            real_arg(c.compress_theta), shape_arg(inputs_.table_stride),
             shape_arg(settings_.page_size), shape_arg(ops.rows())},
            touched);
   ops.free(made);

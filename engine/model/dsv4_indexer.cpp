@@ -10,7 +10,8 @@ uint64_t Dsv4::query_row_bytes() const {
   return uint64_t{config_.index_heads} * index_query_bytes(index_key_, config_.index_dim);
 }
 
-// Three lanes: index keys, scores and top-k on `indexer`; the query projection on `index_q`; the weights on `index_w`.
+// Three lanes: index keys, scores and top-k on `indexer`; the query projection on `index_q`; the
+// weights on `index_w`.
 void Dsv4::lower_indexer(Ops& ops, const LowerOptions& options, const Dsv4Layer& w, Held& held,
                          const Mark& q_lora_ready) const {
   const auto& c = config_;
@@ -19,7 +20,6 @@ void Dsv4::lower_indexer(Ops& ops, const LowerOptions& options, const Dsv4Layer&
   e.wait_lane(Lane::index_w, Lane::indexer, n_.fork_indexer);
   launch_index_compress(ops, options, w, held.x);
 
-  held.index_w = ops.allocate(Lane::index_w, n_.index_w, c.index_heads);
   ops.gemm({Lane::index_w, n_.idx_weights}, w.index_w, held.x, held.index_w);
   const Mark weights_ready = e.record(Lane::index_w, n_.index_w_ready);
 
@@ -56,22 +56,22 @@ void Dsv4::launch_index_compress(Ops& ops, const LowerOptions& options, const Ds
   std::vector<Region> touched;
   if (options.list_touched)
     touch_compress(ops.batch(), state_pages(w.index_state, c.index_dim), pages, touched);
-  e.launch(Lane::indexer, kernels_.compress_index, n_.idx_compress,
-           {ops.read(in),
-            ops.page_table(),
-            ops.positions(),
-            ops.column(inputs_.slots, ops.rows()),
-            {w.index_state},
-            Ops::whole(w.index_compress_norm),
-            ops.scratch(entries),
-            ops.scratch(made),
-            {w.index_pages}},
-           {shape_arg(c.index_dim), shape_arg(4), shape_arg(c.rope_dim), real_arg(c.norm_eps),
-            real_arg(c.compress_theta), shape_arg(inputs_.table_stride),
-            shape_arg(settings_.page_size), shape_arg(ops.rows()),
-            shape_arg(static_cast<int64_t>(index_key_)),
-            shape_arg(static_cast<int64_t>(pages.page_stride_bytes))},
-           touched);
+  e.launch(
+      Lane::indexer, kernels_.compress_index, n_.idx_compress,
+      {ops.read(in),
+       ops.page_table(),
+       ops.positions(),
+       ops.column(inputs_.slots, ops.rows()),
+       {w.index_state},
+       Ops::whole(w.index_compress_norm),
+       ops.scratch(entries),
+       ops.scratch(made),
+       {w.index_pages}},
+      {shape_arg(c.index_dim), shape_arg(4), shape_arg(c.rope_dim), real_arg(c.norm_eps),
+       real_arg(c.compress_theta), shape_arg(inputs_.table_stride), shape_arg(settings_.page_size),
+       shape_arg(ops.rows()), shape_arg(static_cast<int64_t>(index_key_)),
+       shape_arg(static_cast<int64_t>(pages.page_stride_bytes))},
+      touched);
   ops.free(made);
   ops.free(entries);
   ops.free(in);

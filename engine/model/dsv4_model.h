@@ -1,6 +1,7 @@
 // engine/model/dsv4_model.h - Dsv4: the model behind make_dsv4; private to engine/model.
 //
-// Split over dsv4.cpp (buffers and weights), dsv4_attention.cpp, dsv4_indexer.cpp and dsv4_moe.cpp (lowering).
+// Split over dsv4.cpp (buffers and weights), dsv4_attention.cpp, dsv4_indexer.cpp and dsv4_moe.cpp
+// (lowering).
 #pragma once
 #include <string>
 #include <vector>
@@ -15,8 +16,8 @@ namespace redecode {
 struct Dsv4Layer {
   uint32_t ratio = 0;
   Weight attn_norm, qkv_a, q_norm, kv_norm, q_b, sink, o_a, o_b;
-  Weight kv_compress, kv_compress_norm;                             // ratio > 0
-  Weight index_compress, index_compress_norm, index_q, index_w;     // ratio 4
+  Weight kv_compress, kv_compress_norm;                          // ratio > 0
+  Weight index_compress, index_compress_norm, index_q, index_w;  // ratio 4
   Weight ffn_norm, gate, gate_bias, gate_w, up_w, down_w, shared_gate_up, shared_down;
   BufferId swa_pages, kv_pages, kv_state, index_pages, index_state;
 };

@@ -4,19 +4,20 @@
 
 namespace redecode {
 
-// The shared expert runs on the kv lane beside the routed experts, as in production; the sum is collected in a zeroed buffer.
+// The shared expert runs on the kv lane beside the routed experts, as in production; the sum is
+// collected in a zeroed buffer.
 void Dsv4::lower_moe(Ops& ops, const Dsv4Layer& w, const View& h) const {
   const auto& c = config_;
   Emitter& e = ops.emitter();
   const View x = ops.allocate(Lane::main, n_.x, c.dim);
   ops.rms_norm({Lane::main, n_.ffn_norm}, h, w.ffn_norm, c.norm_eps, x);
 
+  const View shared = ops.allocate(Lane::main, n_.shared, c.dim);
   e.wait_lane(Lane::kv, Lane::main, n_.fork_shared);
   const View gate_up = ops.allocate(Lane::kv, n_.shared_in, 2 * c.inter);
   ops.gemm({Lane::kv, n_.shared_gate_up}, w.shared_gate_up, x, gate_up);
   const View inner = ops.allocate(Lane::kv, n_.shared_inner, c.inter);
   ops.swiglu({Lane::kv, n_.shared_act}, gate_up, inner);
-  const View shared = ops.allocate(Lane::kv, n_.shared, c.dim);
   ops.gemm({Lane::kv, n_.shared_down}, w.shared_down, inner, shared);
   ops.free(gate_up);
   ops.free(inner);
@@ -50,8 +51,13 @@ View Dsv4::lower_routed(Ops& ops, const Dsv4Layer& w, const View& x) const {
   const BufferId scratch = e.allocate(Lane::main, n_.scratch, scratch_bytes);
   const View routed = ops.allocate(Lane::main, n_.routed, c.dim);
   e.launch(Lane::main, kernels_.moe_experts, n_.experts,
-           {Ops::whole(w.gate_w), Ops::whole(w.up_w), Ops::whole(w.down_w), ops.read(x),
-            ops.read(ids), ops.read(weights), {scratch, Access::scratch, 0, scratch_bytes},
+           {Ops::whole(w.gate_w),
+            Ops::whole(w.up_w),
+            Ops::whole(w.down_w),
+            ops.read(x),
+            ops.read(ids),
+            ops.read(weights),
+            {scratch, Access::scratch, 0, scratch_bytes},
             ops.write(routed)},
            {shape_arg(static_cast<int64_t>(c.expert)), shape_arg(c.dim), shape_arg(c.inter),
             shape_arg(c.experts), shape_arg(k), shape_arg(ops.rows())});

@@ -94,7 +94,8 @@ void check_settings(std::string_view spec, const EngineSettings& s) {
   uint32_t last = 0;
   for (const uint32_t bucket : s.buckets) {
     if (bucket == 0) bad("bucket 0 holds no row: buckets start at 1");
-    if (bucket <= last) bad("buckets must ascend: " + std::to_string(bucket) + " follows " + std::to_string(last));
+    if (bucket <= last)
+      bad("buckets must ascend: " + std::to_string(bucket) + " follows " + std::to_string(last));
     if (bucket > s.max_batch_rows)
       bad("bucket " + std::to_string(bucket) + " is above the largest batch, " +
           std::to_string(s.max_batch_rows) + " rows");
@@ -128,8 +129,8 @@ EngineSettings default_settings(std::string_view text, const SettingsRequest& re
   constexpr uint64_t tokens = 32768;
   s.page_count = static_cast<uint32_t>(std::min<uint64_t>(tokens / s.page_size + 1, kMaxPages));
   if (request.page_count != 0) s.page_count = request.page_count;
-  s.buckets = request.buckets.empty() ? default_buckets(std::min(s.max_batch_rows, 64u))
-                                      : request.buckets;
+  s.buckets =
+      request.buckets.empty() ? default_buckets(std::min(s.max_batch_rows, 64u)) : request.buckets;
   check_settings(text, s);
   return s;
 }

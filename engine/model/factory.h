@@ -16,7 +16,8 @@
 
 namespace redecode {
 
-// Buckets 1, 2, 4, 8, 12, 16, then every 8 to 256, every 16 to 512, every 32 beyond; the last is `largest`.
+// Buckets 1, 2, 4, 8, 12, 16, then every 8 to 256, every 16 to 512, every 32 beyond; the last is
+// `largest`.
 std::vector<uint32_t> default_buckets(uint32_t largest);
 
 // What a caller may change before the model is made; zero keeps the default of the model.
@@ -27,8 +28,8 @@ struct SettingsRequest {
   std::vector<uint32_t> buckets;
 };
 
-// Errors: usage for an unknown name or settings out of range (bucket 0, pages that the ratios do not divide, ...); missing,
-// truncated, corrupt for a checkpoint.
+// Errors: usage for an unknown name or settings out of range (bucket 0, pages that the ratios do
+// not divide, ...); missing, truncated, corrupt for a checkpoint.
 EngineSettings default_settings(std::string_view spec, const SettingsRequest& request = {});
 std::unique_ptr<Model> make_model(std::string_view spec, const EngineSettings& settings,
                                   IndexKeyType index_key, const KernelIds& kernels);

@@ -1,4 +1,5 @@
-// engine/model/inputs.h - InputLayout: where each column of a step's inputs lies in the one input buffer.
+// engine/model/inputs.h - InputLayout: where each column of a step's inputs lies in the one input
+// buffer.
 //
 // A graph holds the address of this buffer, so inputs are refreshed in place before every launch.
 #pragma once
@@ -25,7 +26,8 @@ struct InputLayout {
   uint64_t upload_bytes(uint32_t rows) const {
     return page_table + uint64_t{rows} * table_stride * sizeof(int32_t);
   }
-  // Writes all columns of `batch` into `out` [upload_bytes(rows)]. Padding output rows sample greedily.
+  // Writes all columns of `batch` into `out` [upload_bytes(rows)]. Padding output rows sample
+  // greedily.
   void write(const Batch& batch, std::span<std::byte> out) const;
 };
 

@@ -1,4 +1,5 @@
-// engine/model/kernel_bodies.h - bodies of the exact set, by group; each fills its part of KernelIds.
+// engine/model/kernel_bodies.h - bodies of the exact set, by group; each fills its part of
+// KernelIds.
 #pragma once
 #include "engine/kernels/attention.h"
 #include "engine/kernels/kernel_table.h"

@@ -73,8 +73,8 @@ void rope_body(const Launch& l) {
        l.at<const int32_t>(1), u32(l, 7));
 }
 
-// As rope, (..., base): positions count from row 0's, and row 0's is the argument `base`. Right as long as the
-// argument is that of the step; a graph keeps the one of its capture.
+// As rope, (..., base): positions count from row 0's, and row 0's is the argument `base`. Right as
+// long as the argument is that of the step; a graph keeps the one of its capture.
 void rope_rebased_body(const Launch& l) {
   const auto rows = u32(l, 7);
   const auto* positions = l.at<const int32_t>(1);
@@ -102,8 +102,8 @@ void add_into_body(const Launch& l) {
 
 // [logits, temperature, top_k, top_p, min_p, seed, positions, tokens] (vocab, rows)
 void sample_body(const Launch& l) {
-  const SamplingColumns columns{l.at<const float>(1), l.at<const int32_t>(2),
-                                l.at<const float>(3), l.at<const float>(4),
+  const SamplingColumns columns{l.at<const float>(1),    l.at<const int32_t>(2),
+                                l.at<const float>(3),    l.at<const float>(4),
                                 l.at<const uint64_t>(5), l.at<const int32_t>(6)};
   sample_tokens(l.exec, l.at<const float>(0), u32(l, 0), columns, u32(l, 1), l.at<int32_t>(7));
 }

@@ -12,8 +12,9 @@ namespace {
 uint32_t u32(const Launch& l, size_t arg) { return static_cast<uint32_t>(l.arg(arg)); }
 IndexKeyType key_type(const Launch& l, size_t arg) { return static_cast<IndexKeyType>(l.arg(arg)); }
 
-// The part that both compressors share: operands [kv_score, page_table, positions, slots, state, norm, entries, made, ...],
-// arguments (dim, ratio, rope_dim, eps, theta, table_stride, page_size, rows, ...).
+// The part that both compressors share: operands [kv_score, page_table, positions, slots, state,
+// norm, entries, made, ...], arguments (dim, ratio, rope_dim, eps, theta, table_stride, page_size,
+// rows, ...).
 PagedRows run_compress(const Launch& l) {
   const CompressShape shape{u32(l, 0), u32(l, 1), u32(l, 2), l.real(3), l.real(4)};
   const PagedRows paged = paged_at(l, 1, 2, 5);
@@ -29,15 +30,15 @@ void compress_latent_body(const Launch& l) {
                        u32(l, 0), l.at<uint16_t>(8));
 }
 
-// [..., cache] (..., type, page_stride_bytes): keys are rotated by the Hadamard transform, then quantised
+// [..., cache] (..., type, page_stride_bytes): keys are rotated by the Hadamard transform, then
+// quantised
 void compress_index_body(const Launch& l) {
   const PagedRows paged = run_compress(l);
   const uint32_t dim = u32(l, 0);
   for (uint32_t r = 0; r < paged.rows; ++r)
     if (l.at<const int32_t>(7)[r] >= 0) hadamard(l.exec, l.at<float>(6) + size_t{r} * dim, 1, dim);
   store_index_entries(l.exec, key_type(l, 8), paged, u32(l, 1), l.at<const float>(6),
-                      l.at<const int32_t>(7), dim, static_cast<uint64_t>(l.arg(9)),
-                      l.operands[8]);
+                      l.at<const int32_t>(7), dim, static_cast<uint64_t>(l.arg(9)), l.operands[8]);
 }
 
 // [q_raw, weights, q] (type, heads, dim, weight_scale, rows): q_raw is rotated in place
@@ -48,8 +49,8 @@ void index_query_body(const Launch& l) {
                      l.at<float>(1), l.operands[2]);
 }
 
-// [q, weights, page_table, positions, cache, logits] (type, ratio, heads, dim, page_stride_bytes, width, table_stride,
-// page_size, rows): columns beyond a row's entries become -inf
+// [q, weights, page_table, positions, cache, logits] (type, ratio, heads, dim, page_stride_bytes,
+// width, table_stride, page_size, rows): columns beyond a row's entries become -inf
 void index_scores_body(const Launch& l) {
   const PagedRows paged = paged_at(l, 2, 3, 6);
   const uint32_t ratio = u32(l, 1), width = u32(l, 5);

@@ -58,9 +58,8 @@ class Llama final : public Model {
 float spread(uint32_t cols) { return std::sqrt(3.0f / static_cast<float>(cols)); }
 
 Digest config_digest(const LlamaConfig& c) {
-  const uint32_t fields[] = {c.dim,  c.hidden,      c.layers,
-                             c.heads, c.kv_heads,   c.vocab,
-                             c.max_seq_len, static_cast<uint32_t>(c.dtype)};
+  const uint32_t fields[] = {c.dim,      c.hidden, c.layers,      c.heads,
+                             c.kv_heads, c.vocab,  c.max_seq_len, static_cast<uint32_t>(c.dtype)};
   return combine(digest_span(std::span<const uint32_t>(fields)), digest_text("llama"));
 }
 
@@ -98,15 +97,15 @@ void Llama::add_layer(uint32_t layer, LlamaWeights* given) {
   const std::string p = "L" + std::to_string(layer) + ".";
   const float in = spread(c.dim);
   LayerWeights w;
-  w.attn_norm = add_weight(p + "attn_norm", DType::f32, 1, c.dim, {1.0f, 0.1f},
-                           g ? &g->attn_norm : nullptr);
+  w.attn_norm =
+      add_weight(p + "attn_norm", DType::f32, 1, c.dim, {1.0f, 0.1f}, g ? &g->attn_norm : nullptr);
   w.q = add_weight(p + "wq", c.dtype, c.dim, c.dim, {0, 2 * in}, g ? &g->q : nullptr);
   w.kv = add_weight(p + "wkv", c.dtype, 2 * c.kv_dim(), c.dim, {0, 2 * in}, g ? &g->kv : nullptr);
   w.o = add_weight(p + "wo", c.dtype, c.dim, c.dim, {0, in}, g ? &g->o : nullptr);
-  w.ffn_norm = add_weight(p + "ffn_norm", DType::f32, 1, c.dim, {1.0f, 0.1f},
-                          g ? &g->ffn_norm : nullptr);
-  w.gate_up = add_weight(p + "w_gate_up", c.dtype, 2 * c.hidden, c.dim, {0, in},
-                         g ? &g->gate_up : nullptr);
+  w.ffn_norm =
+      add_weight(p + "ffn_norm", DType::f32, 1, c.dim, {1.0f, 0.1f}, g ? &g->ffn_norm : nullptr);
+  w.gate_up =
+      add_weight(p + "w_gate_up", c.dtype, 2 * c.hidden, c.dim, {0, in}, g ? &g->gate_up : nullptr);
   w.down = add_weight(p + "w_down", c.dtype, c.dim, c.hidden, {0, spread(c.hidden)},
                       g ? &g->down : nullptr);
   const uint64_t page_bytes = uint64_t{settings_.page_size} * c.kv_dim() * 4;
@@ -116,14 +115,16 @@ void Llama::add_layer(uint32_t layer, LlamaWeights* given) {
 }
 
 void Llama::intern_names() {
-  n_ = {intern("h"),          intern("attn_x"),    intern("q"),         intern("kv"),
-        intern("attn_out"),   intern("proj"),      intern("gate_up"),   intern("ffn_inner"),
-        intern("output_h"),   intern("embed"),     intern("attn_norm"), intern("q_proj"),
-        intern("kv_proj"),    intern("q_rope"),    intern("k_rope"),    intern("kv_store"),
-        intern("attention"),  intern("o_proj"),    intern("attn_add"),  intern("ffn_norm"),
-        intern("gate_up_proj"), intern("swiglu"),  intern("down_proj"), intern("ffn_add"),
-        intern("gather"),     intern("final_norm"), intern("lm_head"),  intern("sample"),
-        intern("fork.kv"),    intern("join.kv")};
+  n_ = {intern("h"),        intern("attn_x"),     intern("q"),
+        intern("kv"),       intern("attn_out"),   intern("proj"),
+        intern("gate_up"),  intern("ffn_inner"),  intern("output_h"),
+        intern("embed"),    intern("attn_norm"),  intern("q_proj"),
+        intern("kv_proj"),  intern("q_rope"),     intern("k_rope"),
+        intern("kv_store"), intern("attention"),  intern("o_proj"),
+        intern("attn_add"), intern("ffn_norm"),   intern("gate_up_proj"),
+        intern("swiglu"),   intern("down_proj"),  intern("ffn_add"),
+        intern("gather"),   intern("final_norm"), intern("lm_head"),
+        intern("sample"),   intern("fork.kv"),    intern("join.kv")};
 }
 
 PagedBuffer Llama::paged(BufferId cache) const {

@@ -18,7 +18,8 @@ struct LlamaConfig {
   uint32_t kv_dim() const { return kv_heads * head_dim(); }
 };
 
-// Weights of a checkpoint, f32, row-major [rows, cols]; k and v stand in one matrix, gate and up in one.
+// Weights of a checkpoint, f32, row-major [rows, cols]; k and v stand in one matrix, gate and up in
+// one.
 struct LlamaWeights {
   struct Layer {
     std::vector<float> attn_norm, q, kv, o, ffn_norm, gate_up, down;
@@ -34,8 +35,8 @@ std::unique_ptr<Model> make_llama(const LlamaConfig& config, const EngineSetting
 std::unique_ptr<Model> make_llama(const LlamaConfig& config, const EngineSettings& settings,
                                   const KernelIds& kernels, LlamaWeights weights, std::string spec);
 
-// Reads a llama2.c v0 checkpoint (7 i32, then f32 weights). Errors: missing, truncated, corrupt, limit; all with path
-// and byte offset.
+// Reads a llama2.c v0 checkpoint (7 i32, then f32 weights). Errors: missing, truncated, corrupt,
+// limit; all with path and byte offset.
 LlamaConfig read_llama2c_config(const std::string& path);
 LlamaWeights read_llama2c_weights(const std::string& path, const LlamaConfig& config);
 

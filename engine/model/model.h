@@ -1,7 +1,9 @@
-// engine/model/model.h - Model: weights, persistent buffers and the lowering of a batch to a Program.
+// engine/model/model.h - Model: weights, persistent buffers and the lowering of a batch to a
+// Program.
 //
-// A model emits commands and knows no modes: streams are an argument of lower, capture is an argument of
-// submission, the device is whoever interprets. Two families: llama (llama.h) and dsv4 (dsv4.h).
+// A model emits commands and knows no modes: streams are an argument of lower, capture is an
+// argument of submission, the device is whoever interprets. Two families: llama (llama.h) and dsv4
+// (dsv4.h).
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -24,18 +26,22 @@ namespace redecode {
 struct SplitRule {
   uint32_t split_keys = 64;
   bool by_batch = false;  // the defect split-by-batch: halves the split from 16 rows on
-  uint32_t keys(uint32_t rows) const { return by_batch && rows >= 16 ? split_keys / 2 : split_keys; }
+  uint32_t keys(uint32_t rows) const {
+    return by_batch && rows >= 16 ? split_keys / 2 : split_keys;
+  }
 };
 
 struct LowerOptions {
   StreamPlan plan;
   TopkVersion topk = TopkVersion::v2;
   SplitRule split;
-  IndexKeyType page_type = IndexKeyType::bf16;  // whose index page size is used: the model's, when right
+  IndexKeyType page_type =
+      IndexKeyType::bf16;     // whose index page size is used: the model's, when right
   bool list_touched = false;  // list exact KV ranges (for hazards, page guard and probes)
 };
 
-// Device addresses of a model's persistent buffers are held by the decoder; index = BufferId::index().
+// Device addresses of a model's persistent buffers are held by the decoder; index =
+// BufferId::index().
 class Model {
  public:
   virtual ~Model() = default;
@@ -58,7 +64,8 @@ class Model {
   // Commands of one step, from embedding to sampled tokens. Pure.
   virtual Program lower(const Batch& batch, const LowerOptions& options) const = 0;
 
-  // Calls `sink` for every weight buffer in id order with its bytes. Costs what generating or reading costs.
+  // Calls `sink` for every weight buffer in id order with its bytes. Costs what generating or
+  // reading costs.
   virtual void each_weight(
       const std::function<void(BufferId, std::span<const std::byte>)>& sink) const = 0;
   virtual uint64_t weight_bytes() const = 0;

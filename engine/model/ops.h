@@ -1,4 +1,5 @@
-// engine/model/ops.h - Ops: launches of the exact kernels with their regions, as both model families need them.
+// engine/model/ops.h - Ops: launches of the exact kernels with their regions, as both model
+// families need them.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -31,8 +31,8 @@ Tokenizer::Tokenizer(const std::string& path, uint32_t vocab) {
     e.score = take<float>(in, path);
     const auto length = take<int32_t>(in, path);
     if (length < 0 || length > kMaxTokenBytes)
-      throw Error(ErrorCode::corrupt, "token " + std::to_string(i) + " has length " + std::to_string(length),
-                  path);
+      throw Error(ErrorCode::corrupt,
+                  "token " + std::to_string(i) + " has length " + std::to_string(length), path);
     e.text.resize(static_cast<size_t>(length));
     in.read(e.text.data(), length);
     if (!in) throw Error(ErrorCode::truncated, "the vocabulary ends early", path);
@@ -66,7 +66,8 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool bos) const {
     if (whole >= 0)
       out.push_back(whole);
     else
-      for (size_t k = i; k < end; ++k) out.push_back(static_cast<uint8_t>(input[k]) + kFirstByteToken);
+      for (size_t k = i; k < end; ++k)
+        out.push_back(static_cast<uint8_t>(input[k]) + kFirstByteToken);
     i = end;
   }
   while (true) {

@@ -7,8 +7,8 @@ namespace redecode {
 void touch_slots(const Batch& batch, const PagedBuffer& paged, Access access,
                  std::vector<Region>& out) {
   for (const Row& row : batch.rows)
-    out.push_back({paged.buffer, access, row.slot * paged.entry_bytes, paged.entry_bytes, 0,
-                   row.request});
+    out.push_back(
+        {paged.buffer, access, row.slot * paged.entry_bytes, paged.entry_bytes, 0, row.request});
 }
 
 void touch_entries(const Batch& batch, const PagedBuffer& paged, uint32_t row, uint32_t first,
@@ -24,8 +24,7 @@ void touch_entries(const Batch& batch, const PagedBuffer& paged, uint32_t row, u
     if (out.size() > start && out.back().offset_bytes + out.back().size_bytes == offset) {
       out.back().size_bytes += size_bytes;
     } else {
-      out.push_back(
-          {paged.buffer, Access::read, offset, size_bytes, 0, batch.rows[row].request});
+      out.push_back({paged.buffer, Access::read, offset, size_bytes, 0, batch.rows[row].request});
     }
     j = end;
   }
@@ -49,8 +48,7 @@ void touch_history(const Batch& batch, const PagedBuffer& paged, uint32_t window
     if (request != kNoRequest)
       while (last + 1 < batch.row_count() && batch.rows[last + 1].request == request) ++last;
     const uint32_t begin_token = batch.rows[r].position;
-    const uint32_t first_token =
-        window == 0 ? 0 : begin_token - std::min(begin_token, window - 1);
+    const uint32_t first_token = window == 0 ? 0 : begin_token - std::min(begin_token, window - 1);
     touch_entries(batch, paged, last, first_token / paged.ratio,
                   (batch.rows[last].position + 1) / paged.ratio, out);
     r = last + 1;

@@ -1,7 +1,7 @@
 // engine/model/weights.h - WeightSet: the weight buffers of a model and how each gets its values.
 //
-// Seeded values come from a counter-based generator keyed by (seed, buffer ordinal, element), so any
-// machine makes the same bytes, in any order.
+// Seeded values come from a counter-based generator keyed by (seed, buffer ordinal, element), so
+// any machine makes the same bytes, in any order.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -7,8 +7,8 @@
 
 namespace redecode {
 
-// A row of padding has request kNoRequest. Normally it has position 0 and slot 0 (the dummy page), and whatever
-// token was left in its place.
+// A row of padding has request kNoRequest. Normally it has position 0 and slot 0 (the dummy page),
+// and whatever token was left in its place.
 struct Batch {
   StepIndex step = 0;
   uint32_t bucket = 0;                // 0: unpadded

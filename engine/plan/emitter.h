@@ -1,6 +1,7 @@
 // engine/plan/emitter.h - Emitter: the pen with which model code writes a Program.
 //
-// record and wait between lanes that the plan puts on one stream write nothing: stream order holds there.
+// record and wait between lanes that the plan puts on one stream write nothing: stream order holds
+// there.
 #pragma once
 #include <initializer_list>
 #include <memory>

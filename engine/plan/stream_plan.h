@@ -1,7 +1,9 @@
-// engine/plan/stream_plan.h - StreamPlan: which stream each lane of a model runs on; an argument of lowering.
+// engine/plan/stream_plan.h - StreamPlan: which stream each lane of a model runs on; an argument of
+// lowering.
 //
-// Model code names lanes, never streams. The lanes are those of the production decode step: the main
-// stream and five side streams. A plan that puts all lanes on stream 0 makes the single-stream program.
+// Model code names lanes, never streams. The lanes are those of the production decode step: the
+// main stream and five side streams. A plan that puts all lanes on stream 0 makes the single-stream
+// program.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -57,6 +57,15 @@ TEST_CASE("kernels, copies and fills compute on the bound buffers") {
   CHECK(at_offset[0] == std::byte{77});
 }
 
+TEST_CASE("a kernel without a body takes its place and touches nothing") {
+  SimFixture sim;
+  ProgramBuilder b(sim.kernels);
+  b.set(0, 0, 1).set(0, 0, 2);
+  b.program.commands[1].kernel = sim.kernels.table.add({"bare", 1, 1, nullptr});
+  CHECK(run(sim, b.program, "fifo") == Sequence{0, 1});
+  CHECK(sim.value<uint64_t>(0) == 1);
+}
+
 TEST_CASE("fifo runs in issue order across streams") {
   SimFixture sim;
   ProgramBuilder b(sim.kernels);

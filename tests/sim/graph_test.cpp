@@ -296,4 +296,13 @@ TEST_CASE("a destroyed graph finishes what was launched, and is a bug to use") {
   CHECK(ends_with_bug([] { use([](SimDevice& d, GraphId id) { d.graph_stats(id + 1); }); }));
   CHECK(ends_with_bug([] { use([](SimDevice& d, GraphId) { d.graph_stats(0); }); }));
   CHECK_FALSE(ends_with_bug([] { use([](SimDevice&, GraphId) {}); }));
+  CHECK(ends_with_bug([] {  // also while a launch of it is pending
+    SimFixture fixture;
+    ProgramBuilder builder(fixture.kernels);
+    builder.touch(0);
+    const GraphId id = fixture.device.capture(builder.program, fixture.bindings).graph;
+    fixture.device.launch(id, *make_order("fifo"), nullptr);
+    fixture.device.destroy(id);
+    fixture.device.graph_stats(id);
+  }));
 }

@@ -27,10 +27,12 @@ Op OpArena::resolve(const KernelTable& kernels, const Program& program, const Bi
   op.operand_count = c.region_count;
   op.first_arg = static_cast<uint32_t>(args_.size());
   op.arg_count = c.arg_count;
+  operands_.resize(operands_.size() + regions.size());
+  std::byte** operand = operands_.data() + op.first_operand;
   for (const Region& region : regions) {
     const Binding& binding = bindings.of(region.buffer);
     REDECODE_CHECK(binding.address != nullptr);
-    operands_.push_back(binding.address + region.offset_bytes);
+    *operand++ = binding.address + region.offset_bytes;
   }
   args_.insert(args_.end(), args.begin(), args.end());
 
@@ -59,7 +61,8 @@ void OpArena::run(const Op& op, Exec& exec) const {
   switch (op.kind) {
     case CommandKind::launch:
     case CommandKind::host:
-      if (op.body != nullptr) op.body(Launch{{operands, op.operand_count}, {args, op.arg_count}, exec});
+      if (op.body != nullptr)
+        op.body(Launch{{operands, op.operand_count}, {args, op.arg_count}, exec});
       return;
     case CommandKind::copy:
       std::memmove(operands[1], operands[0], op.size_bytes);

@@ -35,6 +35,7 @@ class OpArena {
   Op resolve(const KernelTable& kernels, const Program& program, const Bindings& bindings,
              uint32_t command);
 
+  // A kernel without a body touches nothing.
   void run(const Op& op, Exec& exec) const;
 
   // Forgets all ops and keeps the memory.

@@ -28,61 +28,55 @@ void StreamQueues::start() {
 }
 
 void StreamQueues::issue_op(StreamId stream, const Op& op, const Audience& audience) {
-  Item item;
-  item.kind = ItemKind::op;
-  item.stream = stream;
+  Item& item = append(ItemKind::op, stream);
   item.op = op;
   item.audience = audience;
-  issue(item);
+  settle_first(stream);
 }
 
 EventToken StreamQueues::issue_record(StreamId stream) {
   const auto token = static_cast<EventToken>(tokens_.size());
   tokens_.emplace_back();
-  Item item;
-  item.kind = ItemKind::record;
-  item.stream = stream;
-  item.token = token;
-  issue(item);
+  append(ItemKind::record, stream).token = token;
+  settle_first(stream);
   return token;
 }
 
 void StreamQueues::issue_wait(StreamId stream, EventToken token) {
   if (token == kNeverRecorded) return;
-  Item item;
-  item.kind = ItemKind::wait;
-  item.stream = stream;
-  item.token = token;
-  issue(item);
+  append(ItemKind::wait, stream).token = token;
+  settle_first(stream);
 }
 
 void StreamQueues::issue_poison(StreamId stream, std::byte* address, uint64_t size_bytes) {
-  Item item;
-  item.kind = ItemKind::poison;
-  item.stream = stream;
+  Item& item = append(ItemKind::poison, stream);
   item.address = address;
   item.size_bytes = size_bytes;
-  issue(item);
+  settle_first(stream);
 }
 
 void StreamQueues::issue_graph(StreamId stream, const SimGraph& graph, Observer* observer) {
-  Item item;
-  item.kind = ItemKind::graph;
-  item.stream = stream;
+  Item& item = append(ItemKind::graph, stream);
   item.graph = &graph;
   if (observer != nullptr) item.audience = {observer, &graph.program, &graph.bindings};
-  issue(item);
+  settle_first(stream);
 }
 
-void StreamQueues::issue(const Item& item) {
-  REDECODE_CHECK_OP(uint32_t{item.stream}, <, kMaxStreams);
+StreamQueues::Item& StreamQueues::append(ItemKind kind, StreamId stream) {
+  REDECODE_CHECK_OP(uint32_t{stream}, <, kMaxStreams);
   REDECODE_CHECK_OP(items_.size(), <, size_t{UINT32_MAX});
-  Queue& queue = queues_[item.stream];
-  const bool was_empty = queue.empty();
-  queue.items.push_back(static_cast<uint32_t>(items_.size()));
-  items_.push_back(item);
+  queues_[stream].items.push_back(static_cast<uint32_t>(items_.size()));
   ++pending_;
-  if (was_empty) settle(1u << item.stream);
+  Item& item = items_.emplace_back();
+  item.kind = kind;
+  item.stream = stream;
+  return item;
+}
+
+// After an append: an item that came to an empty stream is at its head.
+void StreamQueues::settle_first(StreamId stream) {
+  const Queue& queue = queues_[stream];
+  if (queue.items.size() - queue.head == 1) settle(1u << stream);
 }
 
 // Brings the heads of these streams, and of all that they wake, to rest.

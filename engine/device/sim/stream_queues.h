@@ -81,7 +81,8 @@ class StreamQueues {
   using Candidate = uint64_t;
   static Candidate candidate(uint32_t item, uint32_t node) { return (uint64_t{item} << 32) | node; }
 
-  void issue(const Item& item);
+  Item& append(ItemKind kind, StreamId stream);
+  void settle_first(StreamId stream);
   void settle(uint32_t streams);
   uint32_t settle_stream(StreamId stream);
   void pop(StreamId stream);
