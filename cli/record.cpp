@@ -8,6 +8,7 @@
 #include "cli/mode_options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/whole_number.h"
 #include "recorder/tap.h"
 #include "traces/error.h"
 #include "traces/thousands.h"
@@ -203,7 +204,7 @@ int run_record(const CommandContext& context, const RecordOptions& o) {
 void add_traffic(CLI::App* command, RecordOptions& o) {
   const char* group = "Traffic";
   const auto add = [&](const char* flag, auto& value, const char* help) {
-    command->add_option(flag, value, help)->group(group);
+    return command->add_option(flag, value, help)->group(group);
   };
   add("--workload", o.workload, "agent, mooncake or azure, with key=value words after it");
   add("--sessions", o.sessions, "Agent: sessions");
@@ -214,7 +215,7 @@ void add_traffic(CLI::App* command, RecordOptions& o) {
   add("--scale", o.scale, "Arrivals: lengths are divided by this");
   add("--input", o.input, "Arrivals: a trace file in place of the built-in sample");
   add("--max-tokens", o.max_tokens, "Output tokens of a request");
-  add("--seed", o.seed, "Of prompts and of sampling");
+  add("--seed", o.seed, "Of prompts and of sampling")->check(whole_number());
   add("--temperature", o.temperature, "Sampling; 0 is argmax");
   add("--top-k-sampling", o.top_k, "Sampling: keep the k likeliest; 0: all");
   add("--top-p", o.top_p, "Sampling: keep this much probability");

@@ -5,6 +5,7 @@
 
 #include "cli/output.h"
 #include "cli/step_range.h"
+#include "cli/whole_number.h"
 #include "traces/error.h"
 #include "traces/inspect.h"
 
@@ -62,7 +63,9 @@ void add_trace(CLI::App& app, CommandContext& context) {
   add(*trace, context, "info", "Header and totals", o, run_info);
   CLI::App* dump = add(*trace, context, "dump", "Its records, one a line", o, run_dump);
   dump->add_option("--steps", o->steps, "Only steps A..B, both inclusive");
-  dump->add_option("--limit", o->limit, "Records shown at most")->capture_default_str();
+  dump->add_option("--limit", o->limit, "Records shown at most")
+      ->capture_default_str()
+      ->check(whole_number());
   add(*trace, context, "verify",
       "Check every byte; exit 1 when the file is cut, 3 when it is damaged", o, run_verify);
 }

@@ -43,15 +43,16 @@ Decoder::~Decoder() {
 
 void Decoder::load_weights() {
   if (model_.weight_bytes() > kMaxComputedWeightBytes)
-    throw Error(ErrorCode::usage, "this model is for checking only: its weights take " +
-                                      std::to_string(model_.weight_bytes() >> 30) + " GiB",
+    throw Error(ErrorCode::usage,
+                "this model is for checking only: its weights take " +
+                    std::to_string(model_.weight_bytes() >> 30) + " GiB",
                 "model '" + model_.identity().spec + "'");
   for (const auto& p : *model_.persistents()) {
     std::byte* address = device_.reserve(p.size_bytes);
     if (address == nullptr)
-      throw Error(ErrorCode::environment,
-                  "no memory for " + std::to_string(p.size_bytes) + " bytes of `" +
-                      (*model_.names()).names[p.name] + "`");
+      throw Error(ErrorCode::environment, "no memory for " + std::to_string(p.size_bytes) +
+                                              " bytes of `" + (*model_.names()).names[p.name] +
+                                              "`");
     Binding binding;
     binding.address = address;
     binding.size_bytes = p.size_bytes;

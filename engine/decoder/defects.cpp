@@ -44,7 +44,8 @@ bool drop_first(Program& p, CommandKind kind, std::string_view name) {
 void early_free(Program& p, const Batch&, const Model&) { free_after_last_issue(p, "index_q"); }
 
 void dropped_join(Program& p, const Batch&, const Model&) {
-  if (!drop_first(p, CommandKind::wait, "join.indexer")) drop_first(p, CommandKind::wait, "join.kv");
+  if (!drop_first(p, CommandKind::wait, "join.indexer"))
+    drop_first(p, CommandKind::wait, "join.kv");
 }
 
 // Of a stream that has joined before: dropping the wait by which it joins is an error of capture,
@@ -87,11 +88,12 @@ constexpr std::array<Defect, 8> kDefects = {{
      FindingKind::race, "dsv4", early_free},
     {"dropped-join", "one wait of the main stream for a side stream is missing", FindingKind::race,
      "", dropped_join},
-    {"dropped-fork", "one wait of a side stream for its input is missing, though not its first", FindingKind::race, "",
-     dropped_fork},
+    {"dropped-fork", "one wait of a side stream for its input is missing, though not its first",
+     FindingKind::race, "", dropped_fork},
     {"stale-pad-tail", "padding rows keep the KV slot of an earlier step instead of slot 0",
      FindingKind::foreign, "", nullptr, PadPolicy::stale_slot},
-    {"baked-position", "the query's rotary position is an argument, frozen when a graph is captured",
+    {"baked-position",
+     "the query's rotary position is an argument, frozen when a graph is captured",
      FindingKind::frozen, "", baked_position},
     {"page-size-other-dtype", "index-key pages are spaced for the next smaller key type",
      FindingKind::foreign, "dsv4", nullptr, PadPolicy::dummy_slot, false, true},
@@ -131,10 +133,10 @@ DefectSet::DefectSet(const std::vector<std::string>& names, const Model& model) 
       throw Error(ErrorCode::usage, "no such defect. Defects:\n" + defect_help(),
                   "--inject " + name);
     if (!d->family.empty() && d->family != model.identity().family)
-      throw Error(ErrorCode::usage,
-                  "needs a " + std::string(d->family) + " model, this is " +
-                      model.identity().family,
-                  "--inject " + name);
+      throw Error(
+          ErrorCode::usage,
+          "needs a " + std::string(d->family) + " model, this is " + model.identity().family,
+          "--inject " + name);
     if (d->smaller_page_type && model.index_key() == IndexKeyType::fp4)
       throw Error(ErrorCode::usage, "fp4 index keys have no smaller key type", "--inject " + name);
     defects_.push_back(d);

@@ -41,8 +41,8 @@ void Inspector::add_step(StepIndex step, const Program& inputs, const Program& p
   extents_.transients.clear();
   hazards_.add(step, inputs, extents_, Submission::eager, fresh);
   place_transients(program, bindings, extents_);
-  hazards_.add(step, program, extents_,
-               captured != nullptr ? Submission::graph : Submission::eager, fresh);
+  hazards_.add(step, program, extents_, captured != nullptr ? Submission::graph : Submission::eager,
+               fresh);
   hazards_.sync_all();
   check_pages(step, program, tables, fresh);
   if (captured != nullptr) check_frozen(step, *captured, program, fresh);
@@ -68,11 +68,10 @@ void Inspector::check_reductions(StepIndex step, const Program& program,
       f.kind = FindingKind::numeric;
       f.step = step;
       f.layer = c.layer;
-      f.first = {std::string((*program.names)[c.name]), "", c.layer, c.stream, i, step,
-                 Access::read, 0};
-      f.advice = "For another batch it is cut by " + std::to_string(at->second) +
-                 ", here by " + std::to_string(arg.value) +
-                 ": fix the split by the model, not by the batch.";
+      f.first = {
+          std::string((*program.names)[c.name]), "", c.layer, c.stream, i, step, Access::read, 0};
+      f.advice = "For another batch it is cut by " + std::to_string(at->second) + ", here by " +
+                 std::to_string(arg.value) + ": fix the split by the model, not by the batch.";
       out.push_back(std::move(f));
     }
   }

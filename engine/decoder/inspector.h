@@ -1,7 +1,8 @@
 // engine/decoder/inspector.h - Inspector: runs every structural check on each step of a decoder.
 //
-// Hazards, page ownership, values frozen into graphs, reductions whose shape follows the batch. Needs no device and reads
-// no values. Findings of one kind about the same two ops are kept once, at their first step, and counted.
+// Hazards, page ownership, values frozen into graphs, reductions whose shape follows the batch.
+// Needs no device and reads no values. Findings of one kind about the same two ops are kept once,
+// at their first step, and counted.
 #pragma once
 #include <cstdint>
 #include <map>

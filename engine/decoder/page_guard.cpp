@@ -43,7 +43,8 @@ std::string explain(const Offence& offence, const PageTables& tables) {
   const RequestId holder = tables.holder(offence.page);
   out += holder == kNoRequest ? ", which no request holds"
                               : ", which request " + std::to_string(holder) + " holds";
-  return out + (padding ? ": give padding rows slot 0." : ": check slot, page table and page stride.");
+  return out +
+         (padding ? ": give padding rows slot 0." : ": check slot, page table and page stride.");
 }
 
 }  // namespace
@@ -64,8 +65,14 @@ void check_pages(StepIndex step, const Program& program, const PageTables& table
       f.step = step;
       f.request = region.request;
       f.layer = c.layer;
-      f.first = {std::string((*program.names)[c.name]), std::string(program.name_of(region.buffer)),
-                 c.layer, c.stream, i, step, region.access, 0};
+      f.first = {std::string((*program.names)[c.name]),
+                 std::string(program.name_of(region.buffer)),
+                 c.layer,
+                 c.stream,
+                 i,
+                 step,
+                 region.access,
+                 0};
       f.offset_bytes = region.offset_bytes;
       f.advice = explain(offence, tables);
     }

@@ -82,7 +82,7 @@ TEST_CASE("a wrong command line is a usage error") {
       {"two commands", {"doctor", "doctor2"}, 2, "doctor2"},
       {"option without its value", {"record", "-o"}, 2, "output"},
       {"trace without a verb", {"trace"}, 2, "subcommand"},
-      {"unknown trace verb", {"trace", "eat", "x"}, 2, "eat"},
+      {"unknown trace verb", {"trace", "eat", "x"}, 2, "subcommand"},
       {"replay without a trace", {"replay"}, 2, "trace"},
       {"compare with one run", {"compare", "a.rdr"}, 2, "candidate"},
       {"check without anything", {"check"}, 2, "--model"},
@@ -98,6 +98,7 @@ TEST_CASE("a wrong command line is a usage error") {
        {"compare", samples().golden, samples().golden, "--max-ulps=-1"},
        2,
        "max-ulps"},
+      {"negative limit", {"trace", "dump", samples().trace, "--limit=-1"}, 2, "limit"},
       {"empty word for a command", {""}, 2, "argument"},
   });
 }
@@ -263,7 +264,8 @@ TEST_CASE("traces and models that do not fit are refused") {
        {"record", "--sessions", "1", "-o", s.file("no/trace.rdt")},
        3,
        "no/trace.rdt"},
-      {"output that cannot be a file", replay({"-o", "/proc/run.rdr"}), 4, "/proc/run.rdr"},
+      {"a run on a full disk", replay({"-o", "/dev/full", "--force"}), 4, "/dev/full"},
+      {"a trace on a full disk", with(small_recording("/dev/full"), {"--force"}), 4, "/dev/full"},
       {"output that is a folder", replay({"-o", s.folder, "--force"}), 4, s.folder.c_str()},
   });
 }

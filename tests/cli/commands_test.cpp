@@ -197,9 +197,9 @@ TEST_CASE("a model of real size is checked without its weights") {
   INFO(right.err);
   CHECK(right.code == 0);
   CHECK(json_member(right.out, "rows") == "64");
-  const Outcome wrong = run_binary(with(check, {"--inject", "early-free"}));
+  const Outcome wrong = run_binary(with(check, {"--inject", "dropped-join"}));
   CHECK(wrong.code == 1);
-  CHECK(wrong.out.find("index_q") != std::string::npos);
+  CHECK(wrong.out.find("indexer.topk") != std::string::npos);
 }
 
 TEST_CASE("a cut trace is replayed as far as it goes") {

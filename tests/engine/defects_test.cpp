@@ -124,18 +124,20 @@ void check_values(const Expectation& expected, const Trace& trace, const Mode& m
 
 void check_defect(const Expectation& expected, const RigOptions& base, const Trace& trace,
                   const std::vector<StepOutput>& golden) {
-  for (const char* order : {"fifo", "seed:1"}) {
-    for (const Mode& mode : four_modes(order)) {
-      RigOptions options = base;
-      options.mode = mode;
-      options.mode.index_key = base.mode.index_key;
-      options.mode.inject = {std::string(expected.defect)};
-      options.inspect = true;
-      INFO(base.model << ", " << expected.defect << ", " << describe(options.mode));
-      const Decoded run = decode(options, trace);
-      check_findings(expected, trace, mode, run);
-      check_values(expected, trace, mode, golden, run);
-    }
+  std::vector<Mode> modes = four_modes("seed:1");
+  if (expected.order_matters)
+    for (const auto capture : {CaptureMode::eager, CaptureMode::graph})
+      modes.push_back(mode_of(capture, StreamMode::multi, "fifo"));
+  for (const Mode& mode : modes) {
+    RigOptions options = base;
+    options.mode = mode;
+    options.mode.index_key = base.mode.index_key;
+    options.mode.inject = {std::string(expected.defect)};
+    options.inspect = true;
+    INFO(base.model << ", " << expected.defect << ", " << describe(options.mode));
+    const Decoded run = decode(options, trace);
+    check_findings(expected, trace, mode, run);
+    check_values(expected, trace, mode, golden, run);
   }
 }
 

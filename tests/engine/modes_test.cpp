@@ -127,7 +127,7 @@ TEST_CASE("a batch above the largest bucket runs eager in every mode and equals"
     request.max_batch_rows = 96;
     options.settings = default_settings(model, request);
     REQUIRE(options.settings.buckets.back() == 64);
-    ListTraffic traffic = every_bucket_traffic(90, 10);
+    ListTraffic traffic = every_bucket_traffic(76, 8);
     const Trace trace = record(options, traffic).trace;
     uint64_t unpadded = 0, largest = 0;
     for (const Step& step : trace.steps) {

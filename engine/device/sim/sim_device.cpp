@@ -1,6 +1,10 @@
 // engine/device/sim/sim_device.cpp - the simulated device: memory, issue and graphs.
 #include "engine/device/sim/sim_device.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +19,14 @@ namespace redecode {
 namespace {
 
 constexpr uint64_t kAlignmentBytes = 512;
+constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
+
+// Weights are streamed from end to end: with small pages the translations cost bandwidth.
+void ask_for_huge_pages([[maybe_unused]] std::byte* base, [[maybe_unused]] uint64_t size_bytes) {
+#if defined(__linux__)
+  if (size_bytes % kHugePageBytes == 0) madvise(base, size_bytes, MADV_HUGEPAGE);
+#endif
+}
 
 struct FreeMemory {
   void operator()(std::byte* base) const { std::free(base); }
@@ -111,10 +123,12 @@ SimDevice::SimDevice(const KernelTable& kernels, Exec& exec, SimOptions options)
 SimDevice::~SimDevice() = default;
 
 std::byte* SimDevice::reserve(uint64_t size_bytes) {
-  if (size_bytes == 0 || size_bytes > UINT64_MAX - kAlignmentBytes) return nullptr;
-  const uint64_t rounded = (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
-  auto* const base = static_cast<std::byte*>(std::aligned_alloc(kAlignmentBytes, rounded));
+  if (size_bytes == 0 || size_bytes > UINT64_MAX - kHugePageBytes) return nullptr;
+  const uint64_t unit = size_bytes < kHugePageBytes ? kAlignmentBytes : kHugePageBytes;
+  const uint64_t rounded = (size_bytes + unit - 1) / unit * unit;
+  auto* const base = static_cast<std::byte*>(std::aligned_alloc(unit, rounded));
   if (base == nullptr) return nullptr;
+  ask_for_huge_pages(base, rounded);
   std::memset(base, std::to_integer<int>(kUnwrittenByte), rounded);
   impl_->segments.emplace_back(base);
   return base;
