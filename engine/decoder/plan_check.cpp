@@ -34,7 +34,7 @@ std::byte* AddressSpace::reserve(uint64_t size_bytes) {
   if (size_bytes == 0 || size_bytes > kAddressEnd - next_) return nullptr;
   const uint64_t base = next_;
   next_ += (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
-  return reinterpret_cast<std::byte*>(base);
+  return reinterpret_cast<std::byte*>(base);  // NOLINT(performance-no-int-to-ptr): never read
 }
 
 PlanChecker::PlanChecker(const KernelTable& kernels, const Model& model, const Mode& mode)
