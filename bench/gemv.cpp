@@ -49,15 +49,14 @@ std::vector<float> random_floats(size_t count, uint64_t seed) {
   return out;
 }
 
-std::vector<uint32_t> random_matrix(DType dtype, uint32_t rows, uint32_t cols) {
-  std::vector<uint32_t> data(matrix_bytes(dtype, rows, cols) / 4 + 1);
-  encode_matrix(dtype, rows, cols, random_floats(size_t{rows} * cols, 1),
-                reinterpret_cast<std::byte*>(data.data()));
-  return data;
+StreamedMemory random_matrix(DType dtype, uint32_t rows, uint32_t cols) {
+  StreamedMemory memory(matrix_bytes(dtype, rows, cols));
+  encode_matrix(dtype, rows, cols, random_floats(size_t{rows} * cols, 1), memory.data());
+  return memory;
 }
 
-Matrix view_of(DType dtype, uint32_t rows, uint32_t cols, const std::vector<uint32_t>& data) {
-  return {dtype, rows, cols, reinterpret_cast<const std::byte*>(data.data())};
+Matrix view_of(DType dtype, uint32_t rows, uint32_t cols, const StreamedMemory& memory) {
+  return {dtype, rows, cols, memory.data()};
 }
 
 double best_gb_s(BandwidthReader& reader, int repetitions) {
@@ -77,7 +76,7 @@ void print_streaming(Exec& exec, int repetitions) {
   const std::vector<float> x = random_floats(size_t{8} * cols, 2);
   std::vector<float> y(size_t{8} * rows);
   for (const DType dtype : kTypes) {
-    const std::vector<uint32_t> data = random_matrix(dtype, rows, cols);
+    const StreamedMemory data = random_matrix(dtype, rows, cols);
     const Matrix w = view_of(dtype, rows, cols, data);
     const double size = static_cast<double>(matrix_bytes(dtype, rows, cols));
     double rates[4] = {};
@@ -107,7 +106,7 @@ void print_small(Exec& exec, int repetitions) {
     const std::vector<float> x = random_floats(size_t{64} * shape.cols, 3);
     std::vector<float> y(size_t{64} * shape.rows);
     for (const DType dtype : kTypes) {
-      const std::vector<uint32_t> data = random_matrix(dtype, shape.rows, shape.cols);
+      const StreamedMemory data = random_matrix(dtype, shape.rows, shape.cols);
       const Matrix w = view_of(dtype, shape.rows, shape.cols, data);
       double us[3] = {};
       const uint32_t batches[3] = {1, 8, 64};

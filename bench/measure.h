@@ -2,13 +2,20 @@
 // read bandwidth of one core.
 #pragma once
 #include <time.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <vector>
+
+#include "traces/check.h"
 
 namespace redecode {
 
@@ -35,6 +42,31 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
+// Zeroed memory in huge pages where the system has them, as the simulated device keeps weights:
+// with small pages the translations cost bandwidth.
+class StreamedMemory {
+ public:
+  explicit StreamedMemory(uint64_t size_bytes)
+      : size_bytes_((size_bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes),
+        data_(static_cast<std::byte*>(std::aligned_alloc(kHugePageBytes, size_bytes_))) {
+    REDECODE_CHECK(data_ != nullptr);
+#if defined(__linux__)
+    madvise(data_.get(), size_bytes_, MADV_HUGEPAGE);
+#endif
+    std::memset(data_.get(), 0, size_bytes_);
+  }
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+
+ private:
+  static constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
+  struct FreeMemory {
+    void operator()(std::byte* base) const { std::free(base); }
+  };
+  uint64_t size_bytes_;
+  std::unique_ptr<std::byte, FreeMemory> data_;
+};
+
 // 16 bytes: what any x86-64 loads at once.
 using Vector = uint64_t __attribute__((vector_size(16)));
 
@@ -43,13 +75,13 @@ class BandwidthReader {
  public:
   // `size_bytes` is rounded up to a block of 128 KiB; a size within a cache measures that cache.
   explicit BandwidthReader(uint64_t size_bytes)
-      : data_((size_bytes + kBlockBytes - 1) / kBlockBytes * (kBlockBytes / sizeof(Line)), Line{}) {
-  }
+      : line_count_((size_bytes + kBlockBytes - 1) / kBlockBytes * (kBlockBytes / sizeof(Line))),
+        memory_(line_count_ * sizeof(Line)) {}
 
   // GB/s of reading at least `total_bytes`, over and over: the better of one sequential stream and
   // of eight side by side, which use more of the hardware's prefetchers.
   double gb_s(uint64_t total_bytes = uint64_t{64} << 20) {
-    const uint64_t size_bytes = data_.size() * sizeof(Line);
+    const uint64_t size_bytes = line_count_ * sizeof(Line);
     const uint64_t passes = std::max<uint64_t>(1, total_bytes / size_bytes);
     const auto repeat = [&](auto read) {
       for (uint64_t i = 0; i < passes; ++i) read();
@@ -68,11 +100,12 @@ class BandwidthReader {
 
   template <size_t kStreams>
   void read_once() {
+    const auto* lines = reinterpret_cast<const Line*>(memory_.data());
     Vector a = {}, b = {}, c = {}, d = {};
-    for (size_t base = 0; base < data_.size(); base += kStreams * kRowLines) {
+    for (size_t base = 0; base < line_count_; base += kStreams * kRowLines) {
       for (size_t i = 0; i < kRowLines; ++i) {
         for (size_t s = 0; s < kStreams; ++s) {
-          const Line* line = data_.data() + base + s * kRowLines + i;
+          const Line* line = lines + base + s * kRowLines + i;
           __builtin_prefetch(line + 32, 0, 2);
           a += line->part[0];
           b += line->part[1];
@@ -85,7 +118,8 @@ class BandwidthReader {
     sink_ = total[0] + total[1];
   }
 
-  std::vector<Line> data_;
+  size_t line_count_;
+  StreamedMemory memory_;
   volatile uint64_t sink_ = 0;
 };
 

@@ -2,8 +2,8 @@
 //
 //   Step --tables--> Batch --lower--> Program --bind--> Bindings --> submit            (eager)
 //                                                               \-> capture once, launch (graph)
-// Decode steps that fit a bucket run at the bucket's size in every mode; from a graph in graph mode. Prefill, mixed and
-// larger steps run eager.
+// Decode steps that fit a bucket run at the bucket's size in every mode; from a graph in graph
+// mode. Prefill, mixed and larger steps run eager.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -26,28 +26,33 @@ namespace redecode {
 struct DecoderOptions {
   Mode mode;
   bool inspect = false;  // run the structural checks on every step
-  // Digests, log-sum-exp and largest logits of each row; off for throughput runs, tokens are always there.
+  // Digests, log-sum-exp and largest logits of each row; off for throughput runs, tokens are always
+  // there.
   bool summarize = true;
 };
 
 class Decoder {
  public:
-  // Reserves persistent buffers, loads weights, captures graphs in graph mode. Model and device must outlive the decoder.
-  // Errors: usage (order string, defect, model too large to compute), environment (memory, capture rules).
+  // Reserves persistent buffers, loads weights, captures graphs in graph mode. Model and device
+  // must outlive the decoder. Errors: usage (order string, defect, model too large to compute),
+  // environment (memory, capture rules).
   Decoder(const Model& model, Device& device, const DecoderOptions& options);
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Steps must come in ascending order. Errors: corrupt for a step that contradicts the ones before.
+  // Steps must come in ascending order. Errors: corrupt for a step that contradicts the ones
+  // before.
   StepOutput run(const Step& step);
 
-  // As run, but clean whatever the mode: eager, single stream, fifo, no defect, no probe, no checks; only the KV is of
-  // interest. Brings the KV and the books to where a later step needs them.
+  // As run, but clean whatever the mode: eager, single stream, fifo, no defect, no probe, no
+  // checks; only the KV is of interest. Brings the KV and the books to where a later step needs
+  // them.
   void restore(const Step& step);
 
-  // For trying one step many times: stage brings the books and the batch to `step` without running it; each run_staged then
-  // runs it from the same KV content, which it puts back first. Errors: as run.
+  // For trying one step many times: stage brings the books and the batch to `step` without running
+  // it; each run_staged then runs it from the same KV content, which it puts back first. Errors: as
+  // run.
   void stage(const Step& step);
   StepOutput run_staged();
 
@@ -102,10 +107,10 @@ class Decoder {
     uint32_t rows = 0, outputs = 0;
     bool operator==(const LoweredShape&) const = default;
   };
-  LoweredShape lowered_shape_;    // of program_; none: it follows from more
-  Bindings bindings_;             // of the newest eager step
-  bool program_reused_ = false;   // program_ is that of the eager step before
-  bool bindings_hold_ = false;    // to bind program_ again would give bindings_ again
+  LoweredShape lowered_shape_;   // of program_; none: it follows from more
+  Bindings bindings_;            // of the newest eager step
+  bool program_reused_ = false;  // program_ is that of the eager step before
+  bool bindings_hold_ = false;   // to bind program_ again would give bindings_ again
   Bindings input_bindings_;
   std::vector<std::byte> staging_;
   // Of a staged step: what it will overwrite in persistent buffers, as it was.

@@ -1,4 +1,5 @@
-// engine/decoder/defects.h - named defects: small changes to a correct program or policy, for --inject.
+// engine/decoder/defects.h - named defects: small changes to a correct program or policy, for
+// --inject.
 //
 // The engine is right without them. Each says what it changes and which check must find it.
 #pragma once
@@ -23,9 +24,9 @@ enum class PadPolicy : uint8_t {
 
 struct Defect {
   std::string_view name;
-  std::string_view summary;   // what is changed
-  FindingKind found_by;       // the check that must name it
-  std::string_view family;    // model family it needs; empty: any
+  std::string_view summary;  // what is changed
+  FindingKind found_by;      // the check that must name it
+  std::string_view family;   // model family it needs; empty: any
   // Changes the lowered program; null where the change is a policy below.
   void (*transform)(Program& program, const Batch& batch, const Model& model) = nullptr;
   PadPolicy pad = PadPolicy::dummy_slot;
@@ -39,7 +40,8 @@ const Defect* find_defect(std::string_view name);
 // One line each: name, summary, check.
 std::string defect_help();
 
-// The defects of a mode, resolved. Errors: usage for an unknown name or one that the model cannot have.
+// The defects of a mode, resolved. Errors: usage for an unknown name or one that the model cannot
+// have.
 class DefectSet {
  public:
   DefectSet(const std::vector<std::string>& names, const Model& model);

@@ -1,7 +1,7 @@
 // engine/decoder/graph_cache.h - GraphCache: bucket -> captured graph with its frozen bindings.
 //
-// Captured largest bucket first, so that smaller ones reuse the blocks of larger ones; all in one private pool. Two warm-up
-// runs precede each capture; they run eagerly from the ordinary pool.
+// Captured largest bucket first, so that smaller ones reuse the blocks of larger ones; all in one
+// private pool. Two warm-up runs precede each capture; they run eagerly from the ordinary pool.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,8 +27,9 @@ class GraphCache {
 
   static constexpr int kWarmUps = 2;
 
-  // Captures one graph a bucket. `lower` makes the program of a bucket's dummy batch. Errors: environment with CUDA's name
-  // and the offending command when a program breaks the rules of capture, or when the pool is exhausted.
+  // Captures one graph a bucket. `lower` makes the program of a bucket's dummy batch. Errors:
+  // environment with CUDA's name and the offending command when a program breaks the rules of
+  // capture, or when the pool is exhausted.
   void capture(std::span<const uint32_t> buckets, Order& order,
                const std::function<Program(uint32_t bucket)>& lower);
 

@@ -10,8 +10,8 @@ namespace redecode {
 
 class PageTables {
  public:
-  // Departures, arrivals and page changes of a step, in that order. Errors: corrupt, naming the step, for a change of a
-  // request that is not there or an index beyond `max_pages`.
+  // Departures, arrivals and page changes of a step, in that order. Errors: corrupt, naming the
+  // step, for a change of a request that is not there or an index beyond `max_pages`.
   void apply(const Step& step, uint32_t max_pages);
 
   // Pages of a live request by table index; empty for an unknown request.

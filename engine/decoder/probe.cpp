@@ -6,7 +6,8 @@
 namespace redecode {
 namespace {
 
-// Bytes of row `row` of a row-structured region; the last row of a strided view may be shorter than the stride.
+// Bytes of row `row` of a row-structured region; the last row of a strided view may be shorter than
+// the stride.
 std::span<const std::byte> row_bytes(const std::byte* base, const Region& r, uint32_t row) {
   const uint64_t begin = uint64_t{row} * r.row_stride_bytes;
   const uint64_t end = std::min<uint64_t>(begin + r.row_stride_bytes, r.size_bytes);
@@ -26,7 +27,9 @@ void OpProber::ran(const Program&, const Bindings& bindings, uint32_t index) {
   out.stream = c.stream;
   out.op = std::string((*program_.names)[c.name]);
   bool seen_rows = false;
-  const auto address = [&](const Region& r) { return bindings.of(r.buffer).address + r.offset_bytes; };
+  const auto address = [&](const Region& r) {
+    return bindings.of(r.buffer).address + r.offset_bytes;
+  };
   for (const Region& r : program_.operands_of(c)) {
     if (!writes(r.access) || r.access == Access::scratch) continue;
     const std::byte* base = address(r);

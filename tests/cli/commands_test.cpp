@@ -154,7 +154,7 @@ TEST_CASE("every command prints one JSON object with --json, and nothing else") 
   }
 }
 
-TEST_CASE("--json keeps to one object when something is wrong, too") {
+TEST_CASE("json output keeps to one object when something is wrong, too") {
   const Samples& s = samples();
   const Outcome differing = run_binary({"compare", s.golden, s.other_run, "--json"});
   CHECK(differing.code == 3);
