@@ -6,6 +6,7 @@
 #include "engine/decoder/defects.h"
 #include "traces/json_writer.h"
 #include "traces/thousands.h"
+#include "traces/wrap.h"
 
 namespace redecode {
 namespace {
@@ -37,19 +38,26 @@ std::string cell_name(const Mode& mode) {
          std::string(to_text(mode.streams));
 }
 
-std::string matrix_text(const DemoResult& result) {
+std::string matrix_text(const DemoOptions& options, const DemoResult& result) {
   std::string out = "  index keys  capture  streams  digest            corrupted sessions\n";
   std::string corrupt;
   for (const auto& cell : result.cells) {
     out += "  " + padded(std::string(to_text(cell.mode.index_key)), 12) +
            padded(std::string(to_text(cell.mode.capture)), 9) +
            padded(std::string(to_text(cell.mode.streams)), 9) + digest_hex(cell.digest) + "  " +
-           corrupted_text(cell) + (cell.same_bits ? ", same bits" : ", bits differ") + "\n";
+           corrupted_text(cell) + (cell.same_bits ? ", same bits" : ", bits differ") +
+           (cell.mode.order == options.order ? "" : " (up to order " + cell.mode.order + ")") +
+           "\n";
     if (!cell.same_bits) corrupt += (corrupt.empty() ? "" : ", ") + cell_name(cell.mode);
   }
   out += corrupt.empty() ? "  No cell differs from its golden.\n"
                          : "  Bits differ only in: " + corrupt + ".\n";
   return out;
+}
+
+std::string distance_text(uint32_t distance_ulps) {
+  return distance_ulps == UINT32_MAX ? "a number against NaN"
+                                     : with_thousands(distance_ulps) + " ULP";
 }
 
 std::string element_text(const Divergence& d) {
@@ -61,24 +69,31 @@ std::string element_text(const Divergence& d) {
     std::snprintf(bits.data(), bits.size(), ", expected 0x%08x, found 0x%08x", *d.expected_bits,
                   *d.found_bits);
     out += ", element " + std::to_string(*d.element) + bits.data() + " (" + d.expected_text +
-           " against " + d.found_text + ", " + with_thousands(d.distance_ulps) + " ULP)";
+           " against " + d.found_text + ", " + distance_text(d.distance_ulps) + ")";
   }
   return out;
 }
 
+constexpr size_t kLabelColumns = 12;
+
+std::string entry(std::string_view label, const std::string& text) {
+  return wrapped_entry(label, kLabelColumns, text);
+}
+
 std::string finding_text(const DemoResult& result) {
-  if (!result.finding) return "4 finding   none: no cell differs from its golden\n";
+  if (!result.finding) return entry("4 finding", "none: no cell differs from its golden");
   const DemoFinding& f = *result.finding;
-  std::string out = "4 finding   " + sentence(f.finding) + "\n";
-  out += "            " + element_text(f.divergence) + "\n";
-  out += "            racing pair: `" + f.finding.first.op + "` and `" + f.finding.second.op +
-         "`; missing edge: " + f.finding.missing_edge + "\n";
-  out += "            this order fails every time (" + std::to_string(f.failures) + " of " +
-         std::to_string(f.tries) + "; fifo fails " + std::to_string(f.fifo_failures) + " of " +
-         std::to_string(f.tries) + "), " + std::to_string(f.departures_after) + " departure" +
-         (f.departures_after == 1 ? "" : "s") + " from fifo, shrunk from " +
-         std::to_string(f.departures_before) + ":\n            --order '" + f.order + "'\n";
-  return out;
+  std::string out = entry("4 finding", sentence(f.finding));
+  out += entry("", element_text(f.divergence));
+  out += entry("", "racing pair: `" + f.finding.first.op + "` and `" + f.finding.second.op +
+                       "`; missing edge: " + f.finding.missing_edge);
+  out +=
+      entry("", "this order fails every time (" + std::to_string(f.failures) + " of " +
+                    std::to_string(f.tries) + "; fifo fails " + std::to_string(f.fifo_failures) +
+                    " of " + std::to_string(f.tries) + "), " + std::to_string(f.departures_after) +
+                    " departure" + (f.departures_after == 1 ? "" : "s") +
+                    " from fifo, shrunk from " + std::to_string(f.departures_before) + ":");
+  return out + entry("", "--order '" + f.order + "'");
 }
 
 void write_cell(JsonWriter& json, const DemoCell& cell) {
@@ -131,30 +146,33 @@ void write_finding(JsonWriter& json, const DemoFinding& f) {
 
 std::string demo_text(const DemoOptions& options, const DemoResult& result) {
   const Defect* defect = find_defect(options.defect);
-  std::string out;
-  out += "1 record    " + std::to_string(options.agent.sessions) + " agent sessions x " +
-         std::to_string(options.agent.rounds) + " rounds, " + with_thousands(result.requests) +
-         " requests, arrivals of the Azure 2023 conversation trace (1 step = " +
-         std::to_string(options.ms_per_step) + " ms)\n";
-  out += "            " + with_thousands(result.trace.steps.size()) + " steps, " +
-         with_thousands(result.rows) + " rows, " + with_thousands(result.tokens) +
-         " tokens; trace of " + with_thousands(result.trace_bytes) + " bytes, outputs included\n";
-  out += "2 golden    eager, single stream, fifo, at the padded sizes:";
+  std::string out =
+      entry("1 record", std::to_string(options.agent.sessions) + " agent sessions x " +
+                            std::to_string(options.agent.rounds) + " rounds, " +
+                            with_thousands(result.requests) +
+                            " requests, arrivals of the Azure 2023 conversation trace (1 step = " +
+                            std::to_string(options.ms_per_step) + " ms)");
+  out += entry("", with_thousands(result.trace.steps.size()) + " steps, " +
+                       with_thousands(result.rows) + " rows, " + with_thousands(result.tokens) +
+                       " tokens; trace of " + with_thousands(result.trace_bytes) +
+                       " bytes, outputs included");
+  std::string goldens;
   for (const auto& g : result.goldens)
-    out += " " + std::string(to_text(g.mode.index_key)) + " " + digest_hex(g.digest);
-  out += "\n3 replay    with the defect " + options.defect + ", order " + options.order + ": " +
-         (defect == nullptr ? "" : std::string(defect->summary)) + "\n\n";
-  out += matrix_text(result);
-  out +=
-      "  Eager submission is host-paced here: an op runs as soon as it is issued. With --order "
-      "seed:N the\n"
-      "  streams of an eager multi-stream run lag behind the host, and it may corrupt there "
-      "too.\n\n";
-  out += finding_text(result);
+    goldens += ", " + std::string(to_text(g.mode.index_key)) + " " + digest_hex(g.digest);
+  out += entry("2 golden", "eager, single stream, fifo, at the padded sizes" + goldens);
+  out += entry("3 replay", "with the defect " + options.defect + ", order " + options.order + ": " +
+                               (defect == nullptr ? "" : std::string(defect->summary)));
+  out += "\n" + matrix_text(options, result);
+  out += wrapped_entry(" ", 2,
+                       "Eager submission is host-paced here: an op runs as soon as it is issued. "
+                       "With --order seed:N "
+                       "the streams of an eager multi-stream run lag behind the host, and it may "
+                       "corrupt there too.");
+  out += "\n" + finding_text(result);
   if (result.fixed)
-    out += "5 fix       the same cell with the buffer freed after the join: " +
-           corrupted_text(*result.fixed) +
-           (result.fixed->same_bits ? ", same bits as the golden\n" : ", bits differ\n");
+    out += entry("5 fix",
+                 "the same cell, the defect mended: " + corrupted_text(*result.fixed) +
+                     (result.fixed->same_bits ? ", same bits as the golden" : ", bits differ"));
   return out;
 }
 

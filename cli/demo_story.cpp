@@ -18,6 +18,7 @@ namespace redecode {
 namespace {
 
 constexpr uint32_t kTries = 20;
+constexpr uint64_t kMostMoreOrders = 64;
 
 std::vector<StepIndex> real_arrivals(uint32_t sessions, uint32_t ms_per_step) {
   std::vector<StepIndex> out;
@@ -173,6 +174,37 @@ std::vector<Mode> matrix_modes(const DemoOptions& options) {
   return modes;
 }
 
+std::optional<size_t> worst_cell(const DemoResult& result) {
+  std::optional<size_t> worst;
+  for (size_t i = 0; i < result.cells.size(); ++i)
+    if (result.cells[i].divergence &&
+        (!worst || result.cells[i].corrupted_sessions > result.cells[*worst].corrupted_sessions))
+      worst = i;
+  return worst;
+}
+
+// A short workload may pass under one order by luck. Cells with a structural finding are then
+// replayed under the seeds that follow, until one differs from its golden.
+void try_more_orders(const DemoOptions& options, DemoResult& result, const DemoProgress& progress,
+                     const std::function<bool()>& stop) {
+  const size_t colon = options.order.find(':');
+  const std::string kind = options.order.substr(0, colon);
+  if (kind != "paced" && kind != "seed") return;
+  const uint64_t first = std::stoull(options.order.substr(colon + 1));
+  for (uint64_t more = 1; more <= kMostMoreOrders && !result.worst; ++more) {
+    if (stop && stop()) return;
+    progress("trying more orders", 0.85);
+    run_jobs(result.cells.size(), options.threads, [&](size_t i) {
+      DemoCell& cell = result.cells[i];
+      if (cell.findings == 0) return;
+      Mode mode = cell.mode;
+      mode.order = kind + ":" + std::to_string(first + more);
+      cell = run_cell(result.trace, golden_of(result, mode.index_key), mode, stop);
+    });
+    result.worst = worst_cell(result);
+  }
+}
+
 }  // namespace
 
 DemoResult run_demo(const DemoOptions& options, const DemoProgress& progress,
@@ -196,11 +228,8 @@ DemoResult run_demo(const DemoOptions& options, const DemoProgress& progress,
   });
   if (stop && stop()) return result;
 
-  for (size_t i = 0; i < result.cells.size(); ++i)
-    if (result.cells[i].divergence &&
-        (!result.worst ||
-         result.cells[i].corrupted_sessions > result.cells[*result.worst].corrupted_sessions))
-      result.worst = i;
+  result.worst = worst_cell(result);
+  if (!result.worst) try_more_orders(options, result, progress, stop);
   if (!result.worst) return result;
   progress("finding the cause", 0.85);
   const DemoCell& worst = result.cells[*result.worst];

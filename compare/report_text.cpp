@@ -5,11 +5,12 @@
 
 #include "compare/report.h"
 #include "traces/thousands.h"
+#include "traces/wrap.h"
 
 namespace redecode {
 namespace {
 
-constexpr size_t kColumns = 100, kLabelColumns = 14, kMaxLines = 5;
+constexpr size_t kLabelColumns = 14, kMaxLines = 5;
 
 std::string count_of(uint64_t count, std::string_view noun) {
   return with_thousands(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
@@ -25,29 +26,12 @@ class Lines {
  public:
   void title(std::string_view text) { out_ += '\n' + std::string(text) + '\n'; }
   void entry(std::string_view label, std::string_view text) {
-    std::string line = "  " + std::string(label);
-    line.resize(std::max(line.size() + 1, kLabelColumns), ' ');
-    size_t empty = line.size();
-    while (!text.empty()) {
-      const size_t end = std::min(text.find(' '), text.size());
-      if (line.size() + end > kColumns && line.size() > empty) {
-        finish(line);
-        line.assign(kLabelColumns, ' ');
-        empty = line.size();
-      }
-      line += std::string(text.substr(0, end)) + ' ';
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    finish(line);
+    out_ += wrapped_entry("  " + std::string(label), kLabelColumns, text);
   }
   void raw(std::string_view text) { out_ += text; }
   std::string take() { return std::move(out_); }
 
  private:
-  void finish(std::string& line) {
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    out_ += line + '\n';
-  }
   std::string out_;
 };
 
