@@ -31,6 +31,8 @@ Offences check_header_opening(const SourceFile& file);
 Offences check_determinism(const SourceFile& file);
 // No compiler flag may change the arithmetic.
 Offences check_exact_flags(const SourceFile& file);
+// No test case whose name a runner would take for an option.
+Offences check_test_names(const SourceFile& file);
 // No unfinished places, paths of one machine or package hosts.
 Offences check_words(const SourceFile& file);
 // The fault of the demo arises from the allocator and the order alone: no function may ask for

@@ -159,6 +159,13 @@ TEST_CASE("unfinished places and paths of a machine are found") {
   CHECK(offences("see pypi" + std::string(".org\n")) == 1);
 }
 
+TEST_CASE("a test name that looks like an option is found") {
+  const std::string dash = "-";
+  CHECK(check_test_names({"tests/a.cpp", "TEST_CASE(\"" + dash + "-json works\") {}\n"}).size() ==
+        1);
+  CHECK(check_test_names({"tests/a.cpp", "TEST_CASE(\"json works\") {}\n"}).empty());
+}
+
 TEST_CASE("a function that asks for the fault of the demo is found") {
   const auto offences = [](std::string path, const std::string& body) {
     return check_fault_is_not_asked_for(

@@ -52,6 +52,7 @@ TEST_CASE("headers open with path and purpose") { require_everywhere(check_heade
 TEST_CASE("what is replayed is deterministic") { require_everywhere(check_determinism); }
 TEST_CASE("flags keep the arithmetic") { require_everywhere(check_exact_flags); }
 TEST_CASE("nothing is unfinished or tied to a machine") { require_everywhere(check_words); }
+TEST_CASE("test names can be passed on") { require_everywhere(check_test_names); }
 TEST_CASE("no code asks for the fault of the demo") {
   require_everywhere(check_fault_is_not_asked_for);
 }
