@@ -205,7 +205,8 @@ TEST_CASE("a model of real size is checked without its weights") {
 TEST_CASE("a cut trace is replayed as far as it goes") {
   const Samples& s = samples();
   auto bytes = read_bytes(s.trace);
-  bytes.resize(bytes.size() - 8);
+  REQUIRE(bytes.size() > 8);
+  bytes.erase(bytes.end() - 8, bytes.end());
   const std::string cut = s.file("tail.rdt");
   write_bytes(cut, bytes);
   const Outcome outcome = run_binary({"replay", cut});
