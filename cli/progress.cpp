@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "cli/output.h"
@@ -16,7 +17,7 @@ constexpr auto kLineEvery = std::chrono::seconds(10);
 constexpr uint64_t kBarColumns = 24;
 
 std::string left_text(double seconds) {
-  const auto whole = static_cast<uint64_t>(std::clamp(seconds, 0.0, 359999.0) + 0.5);
+  const auto whole = static_cast<uint64_t>(std::llround(std::clamp(seconds, 0.0, 359999.0)));
   char text[32];
   std::snprintf(text, sizeof text, "%u:%02u left", static_cast<unsigned>(whole / 60),
                 static_cast<unsigned>(whole % 60));

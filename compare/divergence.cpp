@@ -42,10 +42,10 @@ void compare_rows(const StepOutput& golden, const StepOutput& candidate, uint32_
       if (auto difference = compare_row(*expected, *found, max_ulps))
         out.rows.push_back(std::move(*difference));
       ++g, ++c;
-    } else if (found == nullptr || (expected != nullptr && expected->row < found->row)) {
+    } else if (expected != nullptr && (found == nullptr || expected->row < found->row)) {
       out.rows.push_back(lone_row(*expected, true));
       ++g;
-    } else {
+    } else if (found != nullptr) {
       out.rows.push_back(lone_row(*found, false));
       ++c;
     }

@@ -22,8 +22,8 @@ uint64_t padded(uint32_t count) { return (uint64_t{count} + kBlock - 1) / kBlock
 // A thread's scratch, aligned to 64 bytes; grows and stays.
 float* aligned_scratch(std::vector<float>& buffer, size_t count) {
   if (buffer.size() < count + 16) buffer.resize(count + 16);
-  const uintptr_t address = reinterpret_cast<uintptr_t>(buffer.data());
-  return reinterpret_cast<float*>((address + 63) / 64 * 64);
+  const uintptr_t past_bytes = reinterpret_cast<uintptr_t>(buffer.data()) % 64;
+  return buffer.data() + (64 - past_bytes) % 64 / sizeof(float);
 }
 
 float* x_scratch(size_t count) {

@@ -155,14 +155,16 @@ void append_bad_contents(std::vector<BadContent>& bad_contents, const OwnNames& 
       f.second = side_of(reader, names);
       f.layer = begin->writer.layer;
       f.offset_bytes = begin->begin - std::min(begin->begin, begin->writer.buffer_begin);
-      f.advice = "Write " + buffer + " before " + op + " reads it, or keep " +
-                 quoted(f.first.buffer) + " out of its memory";
+      f.advice = "Write ";
+      f.advice.append(buffer).append(" before ").append(op).append(" reads it, or keep ");
+      f.advice.append(quoted(f.first.buffer)).append(" out of its memory");
     } else {
       f.kind = FindingKind::unwritten;
       f.first = side_of(reader, names);
       f.layer = reader.layer;
       f.offset_bytes = begin->begin - reader.buffer_begin;
-      f.advice = "Write or fill these bytes of " + buffer + " before " + op;
+      f.advice = "Write or fill these bytes of ";
+      f.advice.append(buffer).append(" before ").append(op);
     }
     out.push_back(std::move(f));
     begin = end;
