@@ -85,8 +85,9 @@ std::string finding_text(const DemoResult& result) {
   const DemoFinding& f = *result.finding;
   std::string out = entry("4 finding", sentence(f.finding));
   out += entry("", element_text(f.divergence));
-  out += entry("", "racing pair: `" + f.finding.first.op + "` and `" + f.finding.second.op +
-                       "`; missing edge: " + f.finding.missing_edge);
+  if (!f.finding.second.op.empty())
+    out += entry("", "racing pair: `" + f.finding.first.op + "` and `" + f.finding.second.op +
+                         "`; missing edge: " + f.finding.missing_edge);
   out +=
       entry("", "this order fails every time (" + std::to_string(f.failures) + " of " +
                     std::to_string(f.tries) + "; fifo fails " + std::to_string(f.fifo_failures) +
