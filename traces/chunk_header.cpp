@@ -60,6 +60,11 @@ std::vector<uint8_t> serialize(ChunkHeader& header) {
   return out;
 }
 
+bool has_chunk_magic(std::span<const uint8_t> bytes) {
+  return bytes.size() >= kMagicEnd && load_le<uint32_t>(bytes.data()) == kSkippableMagic &&
+         std::equal(kMagic.begin(), kMagic.end(), bytes.begin() + 8);
+}
+
 HeaderResult parse(std::span<const uint8_t> bytes, ChunkHeader& out) {
   const uint8_t* p = bytes.data();
   std::array<uint8_t, 4> frame_magic{};

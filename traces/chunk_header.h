@@ -13,10 +13,11 @@
 namespace redecode {
 
 enum class FileKind : uint8_t { trace = 1, run = 2 };
-enum class ChunkKind : uint8_t { header = 1, data = 2, end = 3 };
+// Schema and index chunks may be skipped.
+enum class ChunkKind : uint8_t { header = 1, data = 2, end = 3, schema = 4, index = 5 };
 
 inline constexpr uint16_t kFormatMajor = 1;
-inline constexpr uint16_t kFormatMinor = 0;
+inline constexpr uint16_t kFormatMinor = 1;
 inline constexpr size_t kChunkHeaderBytes = 136;  // without padding
 inline constexpr uint32_t kChunkSkippable = 1u
                                             << 0;  // a reader that does not know the kind skips it
@@ -63,6 +64,11 @@ struct HeaderResult {
 
 // Reads the header at the start of `bytes` (pass at least limits::kHeaderBytes where there are as
 // many).
+// Whether the first bytes are those of a chunk: what a search for the next chunk looks for. False
+// for fewer than kMagicEnd bytes.
+inline constexpr size_t kMagicEnd = 16;
+bool has_chunk_magic(std::span<const uint8_t> bytes);
+
 HeaderResult parse(std::span<const uint8_t> bytes, ChunkHeader& out);
 
 }  // namespace redecode

@@ -61,6 +61,7 @@ FileKind peek_file_kind(ByteSource& source) {
 struct ContainerReader::Impl {
   std::unique_ptr<ByteSource> source;
   FileKind expected = FileKind::trace;
+  ReadOptions options;
   FrameDecompressor decompressor;
   std::vector<uint8_t> stored;  // header and frame of the current chunk
   std::vector<uint64_t> payload;
@@ -69,9 +70,14 @@ struct ContainerReader::Impl {
   uint32_t records_of_chunk = 0;  // returned so far
   uint64_t offset_bytes = 0;      // of the next chunk
   uint64_t chunk_offset_bytes = 0;
+  uint64_t next_number = 0;
   uint64_t chunks = 0, records = 0, payload_bytes = 0;
-  Digest previous = 0;
+  Digest previous = 0, last_chunk = 0;
   FileUuid uuid{};
+  bool knows_previous = true;  // false right after a seek or damage
+  bool skipped = false;
+  std::vector<Digest> foreign;  // sound chunks that belong to another recording
+  std::optional<Damage> damage;
   bool ended = false;
   FileEnd end = FileEnd::cut;
 
@@ -79,7 +85,7 @@ struct ContainerReader::Impl {
     throw Error(code, std::move(message), here());
   }
   std::string here() const {
-    return source->name() + ": chunk " + std::to_string(chunks) + " at byte " +
+    return source->name() + ": chunk " + std::to_string(next_number) + " at byte " +
            std::to_string(offset_bytes);
   }
 
@@ -131,9 +137,11 @@ struct ContainerReader::Impl {
       fail(ErrorCode::usage, "this is a " + std::string(to_text(header.file_kind)) + ", not a " +
                                  std::string(to_text(expected)));
     }
-    if (header.number != chunks)
+    if (chunks != 0 && header.uuid != uuid)
+      fail(ErrorCode::corrupt, "chunk does not follow the one before it");
+    if (knows_previous ? header.number != next_number : header.number < next_number)
       fail(ErrorCode::corrupt, "chunk calls itself number " + std::to_string(header.number));
-    if (header.previous != previous || (chunks != 0 && header.uuid != uuid))
+    if (knows_previous && header.previous != previous)
       fail(ErrorCode::corrupt, "chunk does not follow the one before it");
     if ((chunks == 0) != (header.kind == static_cast<uint8_t>(ChunkKind::header)))
       fail(ErrorCode::corrupt, "header chunk out of place");
@@ -172,9 +180,13 @@ struct ContainerReader::Impl {
     return std::span<const uint8_t>(stored).subspan(header.header_bytes);
   }
 
+  bool is(ChunkKind kind) const { return header.kind == static_cast<uint8_t>(kind); }
   bool is_known_kind() const {
     return header.kind >= static_cast<uint8_t>(ChunkKind::header) &&
-           header.kind <= static_cast<uint8_t>(ChunkKind::end);
+           header.kind <= static_cast<uint8_t>(ChunkKind::index);
+  }
+  bool has_records() const {
+    return is_known_kind() && !is(ChunkKind::schema) && !is(ChunkKind::index);
   }
 
   void unpack() {
@@ -185,46 +197,137 @@ struct ContainerReader::Impl {
     payload_bytes += header.payload_bytes;
   }
 
-  // Makes the next known chunk current; false at the end of the readable part.
+  // Reads and checks the chunk at offset_bytes; false where the file is cut. Nothing but buffers is
+  // changed.
+  bool read_chunk() {
+    if (!read_header()) return false;
+    check_header();
+    if (!read_stored()) return false;
+    if (!is_known_kind() && (header.flags & kChunkSkippable) == 0)
+      fail(ErrorCode::version, "chunk kind " + std::to_string(header.kind) + " of format version " +
+                                   std::to_string(kFormatMajor) + '.' +
+                                   std::to_string(header.minor) + ", this program knows " +
+                                   std::to_string(kFormatMajor) + '.' +
+                                   std::to_string(kFormatMinor));
+    if (has_records()) unpack();
+    return true;
+  }
+
+  // The chunk that was read is current; the next one lies behind it.
+  void accept() {
+    previous = digest_bytes(stored.data(), stored.size());
+    if (!is(ChunkKind::index) && !is(ChunkKind::end)) last_chunk = previous;
+    knows_previous = true;
+    uuid = header.uuid;
+    chunk_offset_bytes = offset_bytes;
+    offset_bytes += stored.size();
+    next_number = header.number + 1;
+    if (!is(ChunkKind::index)) ++chunks;
+    next_word = 0;
+    records_of_chunk = 0;
+  }
+
+  // Makes the next chunk with records current; false at the end of the readable part.
   bool load_chunk() {
     for (;;) {
       if (ended) return false;
-      if (chunks != 0 && is_end_chunk()) return finish();
+      if (chunks != 0 && is(ChunkKind::end) && !damage) return finish();
       ended = true;  // unless all goes well: nothing is read after a failure
-      if (!read_header()) return false;
-      check_header();
-      if (!read_stored()) return false;
-      const bool known = is_known_kind();
-      if (!known && (header.flags & kChunkSkippable) == 0)
-        fail(ErrorCode::version, "chunk kind " + std::to_string(header.kind) +
-                                     " of format version " + std::to_string(kFormatMajor) + '.' +
-                                     std::to_string(header.minor) + ", this program knows " +
-                                     std::to_string(kFormatMajor) + '.' +
-                                     std::to_string(kFormatMinor));
-      if (known) unpack();
-      previous = digest_bytes(stored.data(), stored.size());
-      uuid = header.uuid;
-      chunk_offset_bytes = offset_bytes;
-      offset_bytes += stored.size();
-      ++chunks;
-      next_word = 0;
-      records_of_chunk = 0;
+      if (!(options.salvage && chunks != 0 ? salvage_chunk() : read_chunk())) return false;
+      accept();
       ended = false;
-      if (known) return true;
+      if (has_records()) return true;
     }
   }
 
-  bool is_end_chunk() const { return header.kind == static_cast<uint8_t>(ChunkKind::end); }
+  // As read_chunk, but goes on behind what is damaged, and says so.
+  bool salvage_chunk() {
+    const uint64_t begin_bytes = offset_bytes, begin_number = next_number;
+    std::string reason;
+    try {
+      return read_chunk();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::environment) throw;
+      reason = error.message();
+    }
+    note_foreign();
+    knows_previous = false;
+    skipped = true;
+    bool found = false;
+    while (!found && next_candidate()) found = is_sound_here();
+    if (!found) offset_bytes = source->size_bytes();
+    damage = Damage{
+        .offset_bytes = begin_bytes,
+        .size_bytes = offset_bytes - begin_bytes,
+        .first_chunk = begin_number,
+        .last_chunk = found && header.number > begin_number ? header.number - 1 : begin_number,
+        .reason = reason};
+    return found;
+  }
+
+  bool is_sound_here() {
+    try {
+      if (!read_chunk()) return false;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::environment) throw;
+      note_foreign();
+      return false;
+    }
+    if (std::find(foreign.begin(), foreign.end(), header.previous) == foreign.end()) return true;
+    foreign.push_back(digest_bytes(stored.data(), stored.size()));
+    return false;
+  }
+
+  // A chunk that is sound and yet not this recording's: what follows it is not either.
+  void note_foreign() {
+    ChunkHeader seen;
+    std::vector<uint8_t> bytes(limits::kHeaderBytes);
+    bytes.resize(source->read(offset_bytes, bytes));
+    if (parse(bytes, seen).state != HeaderState::good) return;
+    const uint64_t size_bytes = seen.header_bytes + seen.stored_bytes;
+    if (seen.stored_bytes > limits::kStoredBytes ||
+        source->size_bytes() - offset_bytes < size_bytes)
+      return;
+    bytes.resize(size_bytes);
+    if (source->read(offset_bytes, bytes) != size_bytes) return;
+    if (crc32c(bytes.data() + seen.header_bytes, seen.stored_bytes) != seen.stored_crc) return;
+    foreign.push_back(digest_bytes(bytes.data(), bytes.size()));
+  }
+
+  // Moves to the next place where a chunk's magic stands.
+  bool next_candidate() {
+    std::vector<uint8_t> window(kZeroScanBytes);
+    for (uint64_t at = offset_bytes + 8; at < source->size_bytes();) {
+      const size_t count = source->read(at, window);
+      if (count < kChunkHeaderBytes) return false;
+      const size_t usable = count - kMagicEnd;
+      for (size_t i = 0; i <= usable; i += 8) {
+        if (!has_chunk_magic({window.data() + i, count - i})) continue;
+        offset_bytes = at + i;
+        return true;
+      }
+      at += usable / 8 * 8 + 8;
+    }
+    return false;
+  }
 
   bool finish() {
     ended = true;
-    if (offset_bytes != source->size_bytes()) fail(ErrorCode::corrupt, "bytes after the end");
+    if (offset_bytes != source->size_bytes()) {
+      if (!options.salvage) fail(ErrorCode::corrupt, "bytes after the end");
+      skipped = true;
+      damage = Damage{.offset_bytes = offset_bytes,
+                      .size_bytes = source->size_bytes() - offset_bytes,
+                      .first_chunk = next_number,
+                      .last_chunk = next_number,
+                      .reason = "bytes after the end"};
+    }
     end = FileEnd::clean;
     return false;
   }
 
   std::string chunk_context() const {
-    return source->name() + ": chunk " + std::to_string(chunks - 1) + " at byte " +
+    return source->name() + ": chunk " + std::to_string(header.number) + " at byte " +
            std::to_string(chunk_offset_bytes);
   }
 
@@ -248,10 +351,12 @@ struct ContainerReader::Impl {
   }
 };
 
-ContainerReader::ContainerReader(std::unique_ptr<ByteSource> source, FileKind expected)
+ContainerReader::ContainerReader(std::unique_ptr<ByteSource> source, FileKind expected,
+                                 ReadOptions options)
     : impl_(std::make_unique<Impl>()) {
   impl_->source = std::move(source);
   impl_->expected = expected;
+  impl_->options = options;
   impl_->load_chunk();
   if (impl_->header.record_count != 1)
     throw Error(ErrorCode::corrupt, "header chunk must hold one record", impl_->chunk_context());
@@ -261,16 +366,50 @@ ContainerReader::ContainerReader(ContainerReader&&) noexcept = default;
 
 bool ContainerReader::next(RecordView& out) {
   Impl& r = *impl_;
-  if (r.ended) return false;
-  while (r.records_of_chunk == r.header.record_count) {
-    if (r.header.record_count == 0 && !r.payload.empty() && r.is_known_kind() && !r.ended)
+  out = RecordView();
+  if (r.ended && !r.damage) return false;
+  while (!r.damage && r.records_of_chunk == r.header.record_count) {
+    if (r.header.record_count == 0 && !r.payload.empty() && r.has_records() && !r.ended)
       throw Error(ErrorCode::corrupt, "chunk holds more records than it declares",
                   r.chunk_context());
-    if (!r.load_chunk()) return false;
+    if (!r.load_chunk() && !r.damage) return false;
+  }
+  if (r.damage) {
+    out.damage = std::move(r.damage);
+    r.damage.reset();
+    return true;
   }
   out.starts_chunk = r.records_of_chunk == 0;
-  out.in_end_chunk = r.is_end_chunk();
+  out.in_end_chunk = r.is(ChunkKind::end);
   out.message = r.take_record();
+  return true;
+}
+
+bool ContainerReader::seek(StepIndex step, std::span<const ChunkEntry> entries) {
+  Impl& r = *impl_;
+  const auto holds = [&](const ChunkEntry& e) {
+    return e.kind == static_cast<uint8_t>(ChunkKind::data) && e.steps.count != 0 &&
+           e.steps.first + e.steps.count > step;
+  };
+  const auto found = std::find_if(entries.begin(), entries.end(), holds);
+  if (found == entries.end() || found->offset_bytes >= r.source->size_bytes()) return false;
+  std::vector<uint8_t> bytes(limits::kHeaderBytes);
+  bytes.resize(r.source->read(found->offset_bytes, bytes));
+  ChunkHeader header;
+  if (parse(bytes, header).state != HeaderState::good || header.number != found->number ||
+      header.uuid != r.uuid || header.first_step != found->steps.first ||
+      header.step_count != found->steps.count)
+    return false;
+  r.offset_bytes = found->offset_bytes;
+  r.next_number = found->number;
+  r.knows_previous = false;
+  r.skipped = true;
+  r.ended = false;
+  r.damage.reset();
+  r.end = FileEnd::cut;
+  r.header.kind = static_cast<uint8_t>(ChunkKind::data);
+  r.header.record_count = r.records_of_chunk = 0;
+  r.payload.clear();
   return true;
 }
 
@@ -281,6 +420,9 @@ uint64_t ContainerReader::chunks() const { return impl_->chunks; }
 uint64_t ContainerReader::records() const { return impl_->records; }
 uint64_t ContainerReader::payload_bytes() const { return impl_->payload_bytes; }
 const FileUuid& ContainerReader::uuid() const { return impl_->uuid; }
+Digest ContainerReader::last_chunk() const { return impl_->last_chunk; }
 std::string ContainerReader::context() const { return impl_->chunk_context(); }
+ByteSource& ContainerReader::source() { return *impl_->source; }
+bool ContainerReader::has_skipped() const { return impl_->skipped; }
 
 }  // namespace redecode

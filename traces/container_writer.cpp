@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,9 +23,13 @@ namespace {
 class OutputFile {
  public:
   OutputFile(const std::filesystem::path& path, bool overwrite) : name_(path.string()) {
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL);
+    // Cut to nothing only once it is ours alone.
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL);
     descriptor_ = ::open(path.c_str(), flags, 0666);
-    if (descriptor_ >= 0) return;
+    if (descriptor_ >= 0) {
+      lock();
+      return;
+    }
     const int error = errno;
     if (error == EEXIST)
       throw Error(ErrorCode::usage, "file exists; allow overwriting to replace it", name_);
@@ -51,6 +56,12 @@ class OutputFile {
     }
   }
 
+  // Waits until the disk has everything.
+  void sync() {
+    throw_if_failed();
+    if (::fdatasync(descriptor_) != 0 && errno != EINVAL && errno != ENOSYS) fail(errno);
+  }
+
   void close() {
     throw_if_failed();
     const int result = ::close(std::exchange(descriptor_, -1));
@@ -67,9 +78,28 @@ class OutputFile {
   uint64_t bytes_written() const { return bytes_written_; }
   const std::string& name() const { return name_; }
 
+  // From here on the file is whole: a failed write is cut back to this.
+  void mark_whole() { whole_bytes_ = bytes_written_; }
+
  private:
+  void lock() {
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      ::close(std::exchange(descriptor_, -1));
+      if (error == EWOULDBLOCK)
+        throw Error(ErrorCode::usage, "another recording writes this file: name another one",
+                    name_);
+      throw Error(ErrorCode::environment, std::string("cannot lock: ") + std::strerror(error),
+                  name_);
+    }
+    // A device has no length.
+    if (::ftruncate(descriptor_, 0) != 0 && errno != EINVAL) fail(errno);
+  }
+
   [[noreturn]] void fail(int error) {
     error_ = error;
+    // Best effort: where it does not work, readers find the cut by themselves.
+    [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, static_cast<off_t>(whole_bytes_));
     throw_if_failed();
     std::abort();
   }
@@ -78,6 +108,7 @@ class OutputFile {
   int descriptor_ = -1;
   int error_ = 0;
   uint64_t bytes_written_ = 0;
+  uint64_t whole_bytes_ = 0;
 };
 
 std::span<const uint8_t> as_bytes(MessageWords words) {
@@ -104,17 +135,35 @@ struct ContainerWriter::Impl {
   void write_chunk(ChunkKind kind) {
     const std::vector<uint8_t> frame = compressor.compress(as_bytes(payload));
     next.kind = static_cast<uint8_t>(kind);
+    const bool skippable = kind == ChunkKind::schema || kind == ChunkKind::index;
+    next.flags = kChunkHasCrc | (skippable ? kChunkSkippable : 0);
     next.payload_bytes = payload.size() * 8;
     next.stored_bytes = frame.size();
     next.stored_crc = crc32c(frame.data(), frame.size());
-    std::vector<uint8_t> chunk = serialize(next);
+    chunk = serialize(next);
     chunk.insert(chunk.end(), frame.begin(), frame.end());
+    const uint64_t offset_bytes = file.bytes_written();
     file.write(chunk);
+    file.mark_whole();
+    entries.push_back({.offset_bytes = offset_bytes,
+                       .size_bytes = chunk.size(),
+                       .number = next.number,
+                       .kind = next.kind,
+                       .record_count = next.record_count,
+                       .steps = {next.first_step, next.step_count},
+                       .stored_crc = next.stored_crc});
     next.previous = digest_bytes(chunk.data(), chunk.size());
     ++next.number;
     next.record_count = next.step_count = 0;
     next.first_step = 0;
     payload.clear();
+  }
+
+  // A chunk of one record that is none of the caller's records.
+  void write_aside(MessageWords message, ChunkKind kind) {
+    payload.assign(message.begin(), message.end());
+    next.record_count = 1;
+    write_chunk(kind);
   }
 
   void flush() {
@@ -127,6 +176,8 @@ struct ContainerWriter::Impl {
   OutputFile file;
   ChunkHeader next;  // of the open chunk
   std::vector<uint64_t> payload;
+  std::vector<uint8_t> chunk;
+  std::vector<ChunkEntry> entries;
   uint64_t records = 0;
 };
 
@@ -157,25 +208,33 @@ void ContainerWriter::write_header(MessageWords message) {
 
 bool ContainerWriter::starts_chunk() const { return impl_->payload.empty(); }
 
+void ContainerWriter::throw_if_failed() const { impl_->file.throw_if_failed(); }
+
 bool ContainerWriter::fits(MessageWords message) const {
   const uint64_t total_bytes = (impl_->payload.size() + message.size()) * 8;
   return impl_->payload.empty() || total_bytes <= limits::kChunkBytes;
 }
 
-void ContainerWriter::append(MessageWords message, std::optional<StepIndex> step) {
+void ContainerWriter::write_schema(MessageWords message) {
+  REDECODE_CHECK(impl_->next.number == 1 && impl_->payload.empty());
+  impl_->write_aside(message, ChunkKind::schema);
+}
+
+void ContainerWriter::append(MessageWords message, StepSpan steps) {
   Impl& w = *impl_;
   w.file.throw_if_failed();
-  REDECODE_CHECK(w.next.number > 0 && fits(message));
-  if (message.size_bytes() > limits::kChunkBytes) {
+  REDECODE_CHECK(w.next.number > 0);
+  if (message.size_bytes() > limits::kChunkBytes || !fits(message)) {
     throw Error(ErrorCode::limit,
                 "record has " + std::to_string(message.size_bytes()) + " bytes, at most " +
                     std::to_string(limits::kChunkBytes) +
                     " fit into a chunk; record fewer values a step (full logits, probe values)",
-                w.file.name() + (step ? ": step " + std::to_string(*step) : std::string()));
+                w.file.name() +
+                    (steps.count != 0 ? ": step " + std::to_string(steps.first) : std::string()));
   }
-  if (step) {
-    if (w.next.step_count == 0) w.next.first_step = *step;
-    ++w.next.step_count;
+  if (steps.count != 0) {
+    if (w.next.step_count == 0) w.next.first_step = steps.first;
+    w.next.step_count += steps.count;
   }
   w.add(message);
   if (w.payload.size() * 8 >= w.options.chunk_bytes || w.next.step_count >= w.options.chunk_steps ||
@@ -185,15 +244,25 @@ void ContainerWriter::append(MessageWords message, std::optional<StepIndex> step
 
 void ContainerWriter::flush() { impl_->flush(); }
 
-void ContainerWriter::close(MessageWords end_record) {
+void ContainerWriter::sync() {
   impl_->flush();
-  impl_->add(end_record);
-  impl_->write_chunk(ChunkKind::end);
+  impl_->file.sync();
+}
+
+void ContainerWriter::close(MessageWords index, MessageWords end_record) {
+  impl_->flush();
+  if (!index.empty() && index.size_bytes() <= limits::kChunkBytes)
+    impl_->write_aside(index, ChunkKind::index);
+  impl_->write_aside(end_record, ChunkKind::end);
+  if (impl_->options.sync_on_close) impl_->file.sync();
   impl_->file.close();
 }
 
+const std::vector<ChunkEntry>& ContainerWriter::entries() const { return impl_->entries; }
 uint64_t ContainerWriter::chunks() const { return impl_->next.number; }
 uint64_t ContainerWriter::records() const { return impl_->records; }
+uint64_t ContainerWriter::payload_bytes() const { return impl_->payload.size() * 8; }
+Digest ContainerWriter::last_chunk() const { return impl_->next.previous; }
 uint64_t ContainerWriter::bytes_written() const { return impl_->file.bytes_written(); }
 
 }  // namespace redecode

@@ -43,6 +43,9 @@ void read(schema::ModelIdentity::Reader in, ModelIdentity& value) {
   value.weights_digest = in.getWeightsDigest();
   value.vocab = in.getVocab();
   value.layers = in.getLayers();
+  value.weights_sha256 = name(in.getWeightsSha256());
+  value.tokenizer_sha256 = name(in.getTokenizerSha256());
+  value.config_sha256 = name(in.getConfigSha256());
 }
 
 void read(schema::EngineSettings::Reader in, EngineSettings& value) {
@@ -230,6 +233,15 @@ Access from_schema(schema::Access access) {
 void read(schema::TraceHeader::Reader in, TraceHeader& value) {
   read_common(in, value);
   value.workload = long_text(in.getWorkload());
+  value.sampling = long_text(in.getSampling());
+  value.started_unix_us = in.getStartedUnixUs();
+  const std::string redaction = name(in.getRedaction());
+  if (!redaction.empty() && !from_text(redaction, value.redaction))
+    throw Error(ErrorCode::version, "redaction \"" + redaction + "\" is unknown to this program");
+  const auto salt = in.getRedactionSalt();
+  limits::check(salt.size(), limits::kNameBytes, "bytes of a salt");
+  value.redaction_salt.assign(salt.begin(), salt.end());
+  value.place = {name(in.getSet()), in.getSetNumber(), in.getSetPrevious()};
 }
 
 void read(schema::RunHeader::Reader in, RunHeader& value) {
@@ -242,6 +254,8 @@ void read(schema::Step::Reader in, RowCodec& rows, Step& value) {
   value.index = in.getIndex();
   value.phase = from_schema(in.getPhase());
   value.bucket = in.getBucket();
+  value.time_us = in.getTimeUs();
+  value.rows_left_out = in.getRowsLeftOut();
   const auto departures = in.getDepartures();
   limits::check(departures.size(), limits::kRows, "departures");
   for (const auto d : departures)
@@ -255,6 +269,12 @@ void read(schema::Step::Reader in, RowCodec& rows, Step& value) {
     value.page_changes.push_back({c.getRequest(), c.getIndex(), c.getPage(), c.getShared()});
   rows.decode(read_columns(in), value);
 }
+
+void read(schema::Departure::Reader in, Departure& value) {
+  value = {in.getRequest(), from_schema(in.getReason())};
+}
+
+void read(schema::Arrival::Reader in, Arrival& value) { value = read_arrival(in); }
 
 void read(schema::StepOutput::Reader in, StepOutput& value) {
   value = StepOutput();
@@ -284,8 +304,8 @@ void read(schema::Finding::Reader in, Finding& value) {
 }
 
 void read(schema::End::Reader in, EndTotals& value) {
-  value = {in.getChunks(), in.getRecords(), in.getSteps(),
-           in.getRows(),   in.getOutputs(), in.getDigest()};
+  value = {in.getChunks(), in.getRecords(), in.getSteps(),     in.getRows(),   in.getOutputs(),
+           in.getDigest(), in.getGaps(),    in.getStepsLost(), in.getEvents(), in.getExchanges()};
 }
 
 }  // namespace redecode::codec

@@ -4,6 +4,7 @@
 #include "traces/inspect.h"
 #include "traces/run_file.h"
 #include "traces/thousands.h"
+#include "traces/trace_set.h"
 #include "traces/value_text.h"
 
 namespace redecode {
@@ -79,9 +80,15 @@ class Dump {
   void write(const Step& v) { redecode::write_json(v, json_); }
   void write(const StepOutput& v) { redecode::write_json(v, json_); }
   void write(const Finding& v) { write_json(v, json_); }
+  void write(const Event& v) { redecode::write_json(v, json_); }
+  void write(const Gap& v) { redecode::write_json(v, json_); }
+  void write(const Exchange& v) { redecode::write_json(v, json_); }
   static std::string line(const Step& v) { return redecode::to_text(v); }
   static std::string line(const StepOutput& v) { return redecode::to_text(v); }
   static std::string line(const Finding& v) { return to_text(v); }
+  static std::string line(const Event& v) { return redecode::to_text(v); }
+  static std::string line(const Gap& v) { return "gap: " + redecode::to_text(v); }
+  static std::string line(const Exchange& v) { return redecode::to_text(v); }
 
   DumpOptions options_;
   JsonWriter json_;
@@ -93,8 +100,12 @@ class Dump {
 void dump_trace(TraceReader reader, Dump& dump) {
   TraceRecord record;
   while (reader.next(record)) {
-    const bool go_on = record.step ? dump.add(record.step->index, "step", *record.step)
-                                   : dump.add(record.output->step, "output", *record.output);
+    bool go_on = true;
+    if (record.step) go_on = dump.add(record.step->index, "step", *record.step);
+    if (record.output) go_on = dump.add(record.output->step, "output", *record.output);
+    if (record.event) go_on = dump.add(record.event->before_step, "event", *record.event);
+    if (record.gap) go_on = dump.add(record.gap->first, "gap", *record.gap);
+    if (record.exchange) go_on = dump.add(record.exchange->number, "exchange", *record.exchange);
     if (!go_on) return;
   }
 }
@@ -114,6 +125,11 @@ std::string dump_file(const std::filesystem::path& path, const DumpOptions& opti
   if (options.first > options.last)
     throw Error(ErrorCode::usage, "steps " + std::to_string(options.first) + ".." +
                                       std::to_string(options.last) + " is an empty range");
+  if (is_set(path)) {
+    Dump dump(options, FileKind::trace);
+    dump_trace(TraceReader(path), dump);
+    return dump.finish();
+  }
   std::unique_ptr<ByteSource> source = open_file(path);
   const FileKind kind = peek_file_kind(*source);
   Dump dump(options, kind);

@@ -39,6 +39,9 @@ void write(const ModelIdentity& value, schema::ModelIdentity::Builder out) {
   out.setWeightsDigest(value.weights_digest);
   out.setVocab(value.vocab);
   out.setLayers(value.layers);
+  if (!value.weights_sha256.empty()) out.setWeightsSha256(name(value.weights_sha256));
+  if (!value.tokenizer_sha256.empty()) out.setTokenizerSha256(name(value.tokenizer_sha256));
+  if (!value.config_sha256.empty()) out.setConfigSha256(name(value.config_sha256));
 }
 
 void write(const EngineSettings& value, schema::EngineSettings::Builder out) {
@@ -123,7 +126,7 @@ schema::FindingKind to_schema(FindingKind kind) {
   unknown_enumerant("finding kind", static_cast<unsigned>(kind));
 }
 
-void write(const Arrival& a, schema::Arrival::Builder out) {
+void write_arrival(const Arrival& a, schema::Arrival::Builder out) {
   out.setRequest(a.request);
   out.setSession(a.session);
   out.setRound(a.round);
@@ -221,6 +224,14 @@ schema::Access to_schema(Access access) {
 void write(const TraceHeader& value, schema::TraceHeader::Builder out) {
   write_common(value, out);
   out.setWorkload(long_text(value.workload));
+  if (!value.sampling.empty()) out.setSampling(long_text(value.sampling));
+  out.setStartedUnixUs(value.started_unix_us);
+  if (value.redaction != Redaction::none) out.setRedaction(word(value.redaction));
+  if (!value.redaction_salt.empty())
+    out.setRedactionSalt(kj::arrayPtr(value.redaction_salt.data(), value.redaction_salt.size()));
+  if (!value.place.set.empty()) out.setSet(name(value.place.set));
+  out.setSetNumber(value.place.number);
+  out.setSetPrevious(value.place.previous);
 }
 
 void write(const RunHeader& value, schema::RunHeader::Builder out) {
@@ -233,6 +244,8 @@ void write(const Step& value, RowCodec& rows, schema::Step::Builder out) {
   out.setIndex(value.index);
   out.setPhase(to_schema(value.phase));
   out.setBucket(value.bucket);
+  out.setTimeUs(value.time_us);
+  out.setRowsLeftOut(value.rows_left_out);
   if (!value.departures.empty()) {
     auto list = out.initDepartures(count(value.departures.size(), limits::kRows, "departures"));
     for (unsigned i = 0; i < list.size(); ++i) {
@@ -242,7 +255,7 @@ void write(const Step& value, RowCodec& rows, schema::Step::Builder out) {
   }
   if (!value.arrivals.empty()) {
     auto list = out.initArrivals(count(value.arrivals.size(), limits::kRows, "arrivals"));
-    for (unsigned i = 0; i < list.size(); ++i) write(value.arrivals[i], list[i]);
+    for (unsigned i = 0; i < list.size(); ++i) write_arrival(value.arrivals[i], list[i]);
   }
   if (!value.page_changes.empty()) {
     auto list = out.initPageChanges(
@@ -257,6 +270,13 @@ void write(const Step& value, RowCodec& rows, schema::Step::Builder out) {
   }
   write_columns(rows.encode(value), out);
 }
+
+void write(const Departure& value, schema::Departure::Builder out) {
+  out.setRequest(value.request);
+  out.setReason(to_schema(value.reason));
+}
+
+void write(const Arrival& value, schema::Arrival::Builder out) { write_arrival(value, out); }
 
 void write(const StepOutput& value, schema::StepOutput::Builder out) {
   out.setStep(value.step);
@@ -289,6 +309,10 @@ void write(const EndTotals& value, schema::End::Builder out) {
   out.setRows(value.rows);
   out.setOutputs(value.outputs);
   out.setDigest(value.digest);
+  out.setGaps(value.gaps);
+  out.setStepsLost(value.steps_lost);
+  out.setEvents(value.events);
+  out.setExchanges(value.exchanges);
 }
 
 }  // namespace redecode::codec

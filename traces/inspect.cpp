@@ -4,6 +4,7 @@
 #include "traces/container.h"
 #include "traces/finding.h"
 #include "traces/run_file.h"
+#include "traces/trace_set.h"
 #include "traces/validate.h"
 
 namespace redecode {
@@ -22,8 +23,7 @@ void count(const Step& step, FileInfo& info) {
 }
 
 // Fills `info` as far as it gets, so that a fault leaves what came before it.
-void read_trace(std::unique_ptr<ByteSource> source, bool validate, FileInfo& info) {
-  TraceReader reader(std::move(source));
+void read_trace(TraceReader reader, bool validate, FileInfo& info) {
   info.trace_header = reader.header();
   info.summary = reader.summary();
   StepValidator validator(reader.header().model, reader.header().engine, info.path);
@@ -31,7 +31,11 @@ void read_trace(std::unique_ptr<ByteSource> source, bool validate, FileInfo& inf
   for (bool more = true; more;) {
     more = reader.next(record);
     info.summary = reader.summary();
-    if (!more || !record.step) continue;
+    if (!more) continue;
+    if (record.gap) info.gaps.push_back(*record.gap);
+    if (validate && record.gap) validator.skip(*record.gap);
+    if (!record.step) continue;
+    if (validate && !info.first_step) validator.start(reader.start());
     count(*record.step, info);
     if (validate) validator.add(*record.step);
   }
@@ -59,11 +63,12 @@ void read_run(std::unique_ptr<ByteSource> source, bool validate, FileInfo& info)
 
 void read_file(const std::filesystem::path& path, bool validate, FileInfo& info) {
   info.path = path.string();
+  if (is_set(path)) return read_trace(TraceReader(path), validate, info);
   std::unique_ptr<ByteSource> source = open_file(path);
   info.summary.file_bytes = source->size_bytes();
   info.kind = peek_file_kind(*source);
   if (info.kind == FileKind::trace)
-    read_trace(std::move(source), validate, info);
+    read_trace(TraceReader(std::move(source)), validate, info);
   else
     read_run(std::move(source), validate, info);
 }

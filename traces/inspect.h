@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "traces/chunk_header.h"
 #include "traces/error.h"
@@ -27,6 +28,7 @@ struct FileInfo {
   uint64_t requests = 0;                           // arrivals that are not resumed
   uint64_t departures = 0;
   std::array<uint64_t, 7> findings_by_kind{};  // by FindingKind
+  std::vector<Gap> gaps;                       // traces only
 };
 
 // Reads the whole file. Errors: as TraceReader and RunReader.

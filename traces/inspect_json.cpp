@@ -1,6 +1,7 @@
 #include "traces/container.h"
 #include "traces/finding.h"
 #include "traces/inspect.h"
+#include "traces/value_text.h"
 
 namespace redecode {
 namespace {
@@ -89,6 +90,14 @@ void write_json(const FileInfo& info, JsonWriter& json) {
     json.member("prefill", info.steps_by_phase[0]).member("decode", info.steps_by_phase[1]);
     json.member("mixed", info.steps_by_phase[2]).end_object();
     json.member("requests", info.requests).member("departures", info.departures);
+    json.member("exchanges", info.summary.exchanges).member("events", info.summary.events);
+    json.member("steps_lost", info.summary.steps_lost).key("gaps").begin_array();
+    for (const Gap& gap : info.gaps) write_json(gap, json);
+    json.end_array().member("redaction", to_text(info.trace_header->redaction));
+    json.member("sampling", info.trace_header->sampling);
+    json.member("weights_sha256", info.trace_header->model.weights_sha256);
+    json.member("tokenizer_sha256", info.trace_header->model.tokenizer_sha256);
+    json.member("config_sha256", info.trace_header->model.config_sha256);
   }
   if (info.run_header) {
     write_header(*info.run_header, json);

@@ -74,6 +74,18 @@ void trace_lines(std::string& out, const FileInfo& info) {
   line(out, "rows", number(info.summary.rows));
   line(out, "outputs", number(info.summary.outputs));
   line(out, "requests", number(info.requests));
+  const FileSummary& s = info.summary;
+  if (s.exchanges != 0) line(out, "exchanges", number(s.exchanges));
+  if (s.events != 0) line(out, "events", number(s.events));
+  for (const Gap& gap : info.gaps) line(out, "gap", to_text(gap));
+  const TraceHeader& h = *info.trace_header;
+  if (!h.sampling.empty()) line(out, "sampling", h.sampling);
+  if (h.redaction != Redaction::none) line(out, "redaction", std::string(to_text(h.redaction)));
+  if (!h.place.set.empty()) line(out, "set", h.place.set);
+  for (const auto& [name, sha] : {std::pair{"weights sha256", h.model.weights_sha256},
+                                  std::pair{"tokenizer sha256", h.model.tokenizer_sha256},
+                                  std::pair{"config sha256", h.model.config_sha256}})
+    if (!sha.empty()) line(out, name, sha);
 }
 
 void run_lines(std::string& out, const FileInfo& info) {

@@ -21,6 +21,11 @@ inline constexpr uint64_t kTraversalFactor = 4;  // words read to words held
 
 inline constexpr uint64_t kRows = 65536;  // in a step; also arrivals, departures, output rows
 inline constexpr uint64_t kPageChanges = 1u << 20;
+inline constexpr uint64_t kBlockSteps = 65536;  // of a block of columns
+inline constexpr uint64_t kBlockRows = 1u << 20;
+inline constexpr uint64_t kRunning = 1u << 20;      // requests of a keyframe
+inline constexpr uint64_t kBlockHashes = 1u << 20;  // of an exchange
+inline constexpr uint64_t kChoices = 4096;
 inline constexpr uint64_t kVocab = 1u << 20;
 inline constexpr uint64_t kTopLogits = 4096;   // in one row
 inline constexpr uint64_t kProbes = 1u << 20;  // in one step

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "traces/error.h"
 #include "traces/trace_file.h"
 #include "traces/validate.h"
@@ -5,11 +7,18 @@
 namespace redecode {
 namespace {
 
+// The place of step `index` among those read: behind a gap it is not index - first.
+size_t place_of(const Trace& trace, StepIndex index) {
+  const auto at = std::lower_bound(trace.steps.begin(), trace.steps.end(), index,
+                                   [](const Step& step, StepIndex i) { return step.index < i; });
+  if (at == trace.steps.end() || at->index != index) return SIZE_MAX;
+  return static_cast<size_t>(at - trace.steps.begin());
+}
+
 // Puts an output beside its step.
 void place(StepOutput output, const TraceReader& reader, Trace& trace) {
-  const StepIndex first = trace.steps.empty() ? 0 : trace.steps.front().index;
-  const StepIndex at = output.step - first;
-  if (trace.steps.empty() || output.step < first || at >= trace.steps.size())
+  const size_t at = place_of(trace, output.step);
+  if (at == SIZE_MAX)
     throw Error(ErrorCode::corrupt,
                 "output of step " + std::to_string(output.step) + " comes before its step",
                 reader.context());
@@ -19,7 +28,7 @@ void place(StepOutput output, const TraceReader& reader, Trace& trace) {
                 reader.context());
   while (trace.outputs.size() < at) {
     StepOutput none;
-    none.step = first + trace.outputs.size();
+    none.step = trace.steps[trace.outputs.size()].index;
     trace.outputs.push_back(std::move(none));
   }
   trace.outputs.push_back(std::move(output));
@@ -35,12 +44,21 @@ Trace load_trace(const std::filesystem::path& path) {
   TraceRecord record;
   while (reader.next(record)) {
     if (record.step) {
+      if (trace.steps.empty()) validator.start(reader.start());
       validator.add(*record.step);
       trace.steps.push_back(std::move(*record.step));
-    } else {
+    } else if (record.output) {
       place(std::move(*record.output), reader, trace);
+    } else if (record.event) {
+      trace.events.push_back(std::move(*record.event));
+    } else if (record.gap) {
+      validator.skip(*record.gap);
+      trace.gaps.push_back(*record.gap);
+    } else if (record.exchange) {
+      trace.exchanges.push_back(std::move(*record.exchange));
     }
   }
+  trace.start = reader.start();
   trace.digest = reader.summary().trace_digest;
   trace.end = reader.summary().end;
   trace.cut_offset_bytes = reader.summary().cut_offset_bytes;

@@ -25,46 +25,47 @@ void check_length(const std::vector<T>& column, uint32_t row_count) {
 
 }  // namespace
 
+void ExpectedRequests::clear() {
+  for (auto& list : ids_) list.clear();
+  for (auto& list : states_) list.clear();
+}
+
+void ExpectedRequests::depart(const Step& step) {
+  for (const Departure& d : step.departures)
+    for (size_t phase = 0; phase < ids_.size(); ++phase)
+      for (size_t i = ids_[phase].size(); i-- > 0;) {
+        if (ids_[phase][i] != d.request) continue;
+        ids_[phase].erase(ids_[phase].begin() + static_cast<ptrdiff_t>(i));
+        states_[phase].erase(states_[phase].begin() + static_cast<ptrdiff_t>(i));
+      }
+}
+
+void ExpectedRequests::set(Phase phase, std::vector<RequestId>& ids,
+                           std::vector<Running*>& states) {
+  ids_[at(phase)].swap(ids);
+  states_[at(phase)].swap(states);
+}
+
 void RowCodec::reset() {
-  requests_.clear();
-  for (auto& list : last_requests_) list.clear();
+  state_.clear();
+  expected_.clear();
+}
+
+void RowCodec::reset(const Keyframe& keyframe) {
+  state_.restore(keyframe);
+  expected_.clear();
 }
 
 void RowCodec::begin(const Step& step) {
-  for (const Departure& d : step.departures) {
-    requests_.erase(d.request);
-    for (auto& list : last_requests_) std::erase(list, d.request);
-  }
-  for (const Arrival& a : step.arrivals) requests_[a.request].next_position = a.cached_tokens;
-  for (const PageChange& c : step.page_changes) set_page(requests_[c.request], c.index, c.page);
+  expected_.depart(step);
+  state_.apply_books(step);
+  ids_.clear();
+  states_.clear();
 }
 
 void RowCodec::finish(const Step& step) {
-  auto& list = last_requests_[static_cast<size_t>(step.phase)];
-  list.clear();
-  for (const Row& row : step.rows) list.push_back(row.request);
-}
-
-void RowCodec::set_page(RequestState& state, uint32_t index, PageId page) {
-  state.pages[index] = page;
-  state.last_index = index;
-  state.last_page = page;
-}
-
-uint32_t RowCodec::expected_slot(const RequestState& state, uint32_t position) const {
-  if (page_size_ == 0) return 0;
-  const uint32_t index = position / page_size_;
-  if (index == state.last_index) return state.last_page * page_size_ + position % page_size_;
-  const auto page = state.pages.find(index);
-  return page == state.pages.end() ? 0 : page->second * page_size_ + position % page_size_;
-}
-
-void RowCodec::learn(RequestState& state, const Row& row) {
-  state.next_position = row.position + 1;
-  if (page_size_ == 0) return;
-  const uint32_t index = row.position / page_size_;
-  const PageId page = row.slot / page_size_;
-  if (index != state.last_index || page != state.last_page) set_page(state, index, page);
+  expected_.set(step.phase, ids_, states_);
+  state_.set_next_step(step.index + 1);
 }
 
 RowColumns RowCodec::encode(const Step& step) {
@@ -72,17 +73,18 @@ RowColumns RowCodec::encode(const Step& step) {
   RowColumns c;
   c.row_count = static_cast<uint32_t>(step.rows.size());
   for (const Row& row : step.rows) {
-    RequestState& state = requests_[row.request];
-    c.requests.push_back(row.request);
-    c.positions.push_back(row.position - state.next_position);
-    c.slots.push_back(row.slot - expected_slot(state, row.position));
+    ScheduleState::Running& state = state_.running(row.request);
+    ids_.push_back(row.request);
+    states_.push_back(&state);
+    c.positions.push_back(row.position - state.request.next_position);
+    c.slots.push_back(row.slot - state_.expected_slot(state, row.position));
     const uint32_t token = static_cast<uint32_t>(row.token);
     c.tokens.push_back(static_cast<uint16_t>(token));
     c.tokens_high.push_back(static_cast<uint16_t>(token >> 16));
     c.wants_output.push_back(row.wants_output ? 1 : 0);
-    learn(state, row);
+    state_.advance(state, row.position, row.slot);
   }
-  if (c.requests == last_requests_[static_cast<size_t>(step.phase)]) c.requests.clear();
+  if (ids_ != expected_.of(step.phase)) c.requests = ids_;
   drop_if_all(c.positions, uint32_t{0});
   drop_if_all(c.slots, uint32_t{0});
   drop_if_all(c.tokens_high, uint16_t{0});
@@ -93,7 +95,7 @@ RowColumns RowCodec::encode(const Step& step) {
 
 void RowCodec::decode(const RowColumns& c, Step& step) {
   begin(step);
-  const std::vector<uint32_t>& expected = last_requests_[static_cast<size_t>(step.phase)];
+  const std::vector<uint32_t>& expected = expected_.of(step.phase);
   const std::vector<uint32_t>& requests =
       c.requests.empty() && c.row_count != 0 ? expected : c.requests;
   if (requests.size() != c.row_count || c.tokens.size() != c.row_count)
@@ -106,15 +108,17 @@ void RowCodec::decode(const RowColumns& c, Step& step) {
   step.rows.clear();
   step.rows.reserve(c.row_count);
   for (uint32_t i = 0; i < c.row_count; ++i) {
-    RequestState& state = requests_[requests[i]];
+    ScheduleState::Running& state = state_.running(requests[i]);
+    ids_.push_back(requests[i]);
+    states_.push_back(&state);
     Row row;
     row.request = requests[i];
-    row.position = state.next_position + (c.positions.empty() ? 0 : c.positions[i]);
-    row.slot = expected_slot(state, row.position) + (c.slots.empty() ? 0 : c.slots[i]);
+    row.position = state.request.next_position + (c.positions.empty() ? 0 : c.positions[i]);
+    row.slot = state_.expected_slot(state, row.position) + (c.slots.empty() ? 0 : c.slots[i]);
     const uint32_t high = c.tokens_high.empty() ? 0 : c.tokens_high[i];
     row.token = static_cast<int32_t>(high << 16 | c.tokens[i]);
     row.wants_output = c.wants_output.empty() || c.wants_output[i] != 0;
-    learn(state, row);
+    state_.advance(state, row.position, row.slot);
     step.rows.push_back(row);
   }
   finish(step);

@@ -2,14 +2,14 @@
 // before.
 //
 // Lossless for any rows. What is expected, exactly: traces/schema/trace.capnp, struct Step. Both
-// sides keep the same small state per request; it starts anew with every chunk. Cost: O(rows log
-// requests).
+// sides keep the same ScheduleState; it starts anew, from the keyframe, with every chunk. Cost:
+// O(log requests) a row.
 #pragma once
 #include <array>
 #include <cstdint>
-#include <map>
 #include <vector>
 
+#include "traces/keyframe.h"
 #include "traces/step.h"
 
 namespace redecode {
@@ -25,32 +25,48 @@ struct RowColumns {
   std::vector<uint8_t> wants_output;
 };
 
+// Which requests the rows of a step are expected to be of: those of the last step of its phase in
+// this chunk, without the ones that departed since.
+class ExpectedRequests {
+ public:
+  using Running = ScheduleState::Running;
+  void clear();
+  void depart(const Step& step);
+  const std::vector<RequestId>& of(Phase phase) const { return ids_[at(phase)]; }
+  const std::vector<Running*>& states_of(Phase phase) const { return states_[at(phase)]; }
+  // The rows of the step that was just read or written. Swaps the vectors in.
+  void set(Phase phase, std::vector<RequestId>& ids, std::vector<Running*>& states);
+
+ private:
+  static size_t at(Phase phase) { return static_cast<size_t>(phase); }
+  std::array<std::vector<RequestId>, 3> ids_;
+  std::array<std::vector<Running*>, 3> states_;
+};
+
 class RowCodec {
  public:
-  explicit RowCodec(uint32_t page_size) : page_size_(page_size) {}
-  void reset();  // at the start of a chunk
+  explicit RowCodec(uint32_t page_size) : state_(page_size) {}
+  void reset();                          // at the start of a chunk without a keyframe
+  void reset(const Keyframe& keyframe);  // at the start of a chunk
   RowColumns encode(const Step& step);
   // Fills step.rows; all else of `step` must be there. Errors: corrupt (columns of different
   // lengths).
   void decode(const RowColumns& columns, Step& step);
+  // Steps are missing before the next one.
+  void skip(StepIndex last) { state_.apply_gap(last); }
+
+  ScheduleState& state() { return state_; }
+  const ScheduleState& state() const { return state_; }
+  ExpectedRequests& expected() { return expected_; }
 
  private:
-  struct RequestState {
-    uint32_t next_position = 0;
-    std::map<uint32_t, PageId> pages;
-    // The entry of the last row, found without a search; it is in `pages` too.
-    uint32_t last_index = UINT32_MAX;
-    PageId last_page = 0;
-  };
   void begin(const Step& step);
   void finish(const Step& step);
-  uint32_t expected_slot(const RequestState& state, uint32_t position) const;
-  void learn(RequestState& state, const Row& row);
-  static void set_page(RequestState& state, uint32_t index, PageId page);
 
-  uint32_t page_size_;
-  std::map<RequestId, RequestState> requests_;
-  std::array<std::vector<RequestId>, 3> last_requests_;  // by phase
+  ScheduleState state_;
+  ExpectedRequests expected_;
+  std::vector<RequestId> ids_;  // of the step in hand
+  std::vector<ScheduleState::Running*> states_;
 };
 
 }  // namespace redecode

@@ -4,6 +4,7 @@
 
 #include "traces/check.h"
 #include "traces/container.h"
+#include "traces/schema_record.h"
 #include "traces/value_digest.h"
 #include "traces/values_codec.h"
 
@@ -21,18 +22,24 @@ struct RunWriter::Impl {
             scratch, [&](Root::Builder root) { codec::write(header, root.initHeader()); })),
         container(path, FileKind::run, options, overwrite) {
     container.write_header(header_message);
+    with_index = options.index;
+    if (!options.schema) return;
+    container.write_schema(codec::build<Root>(scratch, [](Root::Builder root) {
+      codec::write_schema(capnp::Schema::from<Root>(), root.initSchema());
+    }));
   }
 
-  void append(const codec::Message& message, std::optional<StepIndex> step) {
+  void append(const codec::Message& message, StepSpan steps) {
     REDECODE_CHECK(!closed);
     if (!container.fits(message)) container.flush();
-    container.append(message, step);
+    container.append(message, steps);
   }
 
   codec::Scratch scratch;
   codec::Message header_message;
   ContainerWriter container;
   codec::EndTotals totals;
+  bool with_index = true;
   bool closed = false;
 };
 
@@ -46,7 +53,7 @@ void RunWriter::write(const StepOutput& output) {
   impl_->append(
       codec::build<Root>(impl_->scratch,
                          [&](Root::Builder root) { codec::write(output, root.initOutput()); }),
-      output.step);
+      {output.step, 1});
   ++impl_->totals.outputs;
   impl_->totals.rows += output.rows.size();
   impl_->totals.digest = combine(impl_->totals.digest, digest_output(output));
@@ -56,7 +63,7 @@ void RunWriter::write(const Finding& finding) {
   impl_->append(
       codec::build<Root>(impl_->scratch,
                          [&](Root::Builder root) { codec::write(finding, root.initFinding()); }),
-      std::nullopt);
+      {});
 }
 
 void RunWriter::flush() { impl_->container.flush(); }
@@ -66,8 +73,14 @@ void RunWriter::close() {
   impl_->container.flush();
   impl_->totals.chunks = impl_->container.chunks();
   impl_->totals.records = impl_->container.records();
-  impl_->container.close(codec::build<Root>(
-      impl_->scratch, [&](Root::Builder root) { codec::write(impl_->totals, root.initEnd()); }));
+  codec::Message index;
+  if (impl_->with_index)
+    index = codec::build<Root>(impl_->scratch, [&](Root::Builder root) {
+      codec::write(impl_->container.entries(), root.initIndex());
+    });
+  impl_->container.close(index, codec::build<Root>(impl_->scratch, [&](Root::Builder root) {
+                           codec::write(impl_->totals, root.initEnd());
+                         }));
   impl_->closed = true;
 }
 
@@ -103,8 +116,16 @@ struct RunReader::Impl {
     if (!record.in_end_chunk) throw Error(ErrorCode::corrupt, "end record before the end chunk");
     codec::EndTotals stated;
     codec::read(in, stated);
-    const codec::EndTotals seen = {container.chunks() - 1, container.records() - 1, 0, summary.rows,
-                                   summary.outputs,        summary.run_digest};
+    const codec::EndTotals seen = {container.chunks() - 1,
+                                   container.records() - 1,
+                                   0,
+                                   summary.rows,
+                                   summary.outputs,
+                                   summary.run_digest,
+                                   0,
+                                   0,
+                                   0,
+                                   0};
     if (stated != seen) throw Error(ErrorCode::corrupt, "end record does not match what was read");
   }
 
@@ -125,6 +146,9 @@ struct RunReader::Impl {
           return read_end(root.getEnd(), record);
         case Root::HEADER:
           throw Error(ErrorCode::corrupt, "a second header record");
+        case Root::SCHEMA:
+        case Root::INDEX:
+          throw Error(ErrorCode::corrupt, "a schema or index outside its own chunk");
       }
       codec::unknown_enumerant("record kind", static_cast<unsigned>(root.which()));
     });

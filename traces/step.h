@@ -78,7 +78,9 @@ struct Departure {
 struct Step {
   StepIndex index = 0;
   Phase phase = Phase::decode;
-  uint32_t bucket = 0;  // rows after padding; 0: no bucket holds the batch, it runs eager unpadded
+  uint32_t bucket = 0;   // rows after padding; 0: no bucket holds the batch, it runs eager unpadded
+  uint64_t time_us = 0;  // since the recording began; 0: not known. Not in any digest
+  uint32_t rows_left_out = 0;  // rows of the batch that sampling or redaction left out
   std::vector<Departure> departures;
   std::vector<Arrival> arrivals;
   std::vector<PageChange> page_changes;

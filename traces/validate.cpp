@@ -44,8 +44,32 @@ void StepValidator::add(const Step& step) {
   check_rows(step);
 }
 
+void StepValidator::start(const Keyframe& keyframe) {
+  for (const RunningRequest& r : keyframe.running) {
+    RequestState& state = running_[r.arrival.request];
+    state.next_position = r.next_position;
+    state.whole = r.complete;
+    after_gap_ |= !r.complete;
+    for (size_t i = 0; i < r.pages.size(); ++i)
+      if (r.pages[i] != 0) state.pages[static_cast<uint32_t>(i)] = r.pages[i];
+  }
+  preempted_.insert(keyframe.preempted.begin(), keyframe.preempted.end());
+  if (keyframe.next_step != 0) last_index_ = keyframe.next_step - 1;
+}
+
+void StepValidator::skip(const Gap& gap) {
+  if (last_index_ && gap.first != *last_index_ + 1)
+    throw Error(ErrorCode::corrupt,
+                "gap of steps " + std::to_string(gap.first) + ".." + std::to_string(gap.last) +
+                    " follows step " + std::to_string(*last_index_),
+                source_);
+  last_index_ = gap.last;
+  after_gap_ = true;
+  for (auto& [request, state] : running_) state.whole = false;
+}
+
 void StepValidator::check_sizes(const Step& step) {
-  const size_t rows = step.rows.size();
+  const size_t rows = step.rows.size() + step.rows_left_out;
   if (step.bucket != 0) {
     if (!std::binary_search(engine_.buckets.begin(), engine_.buckets.end(), step.bucket))
       fail(step, "bucket " + std::to_string(step.bucket) + " is none of the header's");
@@ -59,7 +83,7 @@ void StepValidator::check_sizes(const Step& step) {
 
 void StepValidator::check_departures(const Step& step) {
   for (const Departure& d : step.departures) {
-    if (running_.erase(d.request) == 0)
+    if (running_.erase(d.request) == 0 && !after_gap_)
       fail(step, request_text(d.request) + " departs, but is not running");
     (d.reason == DepartureReason::preempted ? preempted_ : gone_).insert(d.request);
   }
@@ -69,22 +93,29 @@ void StepValidator::check_arrivals(const Step& step) {
   for (const Arrival& a : step.arrivals) {
     const std::string who = request_text(a.request);
     if (a.request == kNoRequest) fail(step, "an arrival without a request");
-    if (running_.contains(a.request)) fail(step, who + " arrives, but is running already");
+    const auto found = running_.find(a.request);
+    if (found != running_.end() && found->second.whole)
+      fail(step, who + " arrives, but is running already");
     if (gone_.contains(a.request)) fail(step, who + " arrives after it was done");
     const bool was_preempted = preempted_.erase(a.request) != 0;
-    if (was_preempted != a.resumed)
+    if (was_preempted != a.resumed && !after_gap_)
       fail(step, who + (a.resumed ? " is resumed, but was not preempted"
                                   : " arrives anew, but was only preempted"));
     if (a.cached_tokens > a.prompt_tokens)
       fail(step, who + " has more cached tokens than prompt tokens");
     if (!in_range(a.sampling)) fail(step, who + " has sampling values out of range");
+    running_[a.request] = RequestState();
     running_[a.request].next_position = a.cached_tokens;
   }
 }
 
 void StepValidator::check_pages(const Step& step) {
   for (const PageChange& c : step.page_changes) {
-    const auto request = running_.find(c.request);
+    auto request = running_.find(c.request);
+    if (request == running_.end() && after_gap_) {
+      request = running_.emplace(c.request, RequestState()).first;
+      request->second.whole = false;
+    }
     if (request == running_.end())
       fail(step, request_text(c.request) + " gets a page, but is not running");
     if (c.page == 0) fail(step, request_text(c.request) + " gets the dummy page 0");
@@ -106,7 +137,11 @@ void StepValidator::check_row(const Step& step, size_t index) {
   const auto bad = [&](const std::string& what) {
     fail(step, "row " + std::to_string(index) + ": " + what);
   };
-  const auto found = running_.find(row.request);
+  auto found = running_.find(row.request);
+  if (found == running_.end() && after_gap_) {
+    found = running_.emplace(row.request, RequestState()).first;
+    found->second.whole = false;
+  }
   if (found == running_.end()) bad(request_text(row.request) + " is not running");
   RequestState& state = found->second;
   const bool continues = index > 0 && step.rows[index - 1].request == row.request;
@@ -114,7 +149,8 @@ void StepValidator::check_row(const Step& step, size_t index) {
     bad("rows of " + request_text(row.request) + " do not stand together");
   if (continues && step.phase == Phase::decode)
     bad("a second row of " + request_text(row.request) + " in a decode step");
-  if (row.position != state.next_position)
+  const bool adopted = !state.whole;
+  if (row.position != state.next_position && !adopted)
     bad("position " + std::to_string(row.position) + " where " +
         std::to_string(state.next_position) + " is next");
   if (engine_.max_seq_len != 0 && row.position >= engine_.max_seq_len)
@@ -125,6 +161,7 @@ void StepValidator::check_row(const Step& step, size_t index) {
         std::to_string(model_.vocab));
   if (engine_.page_size != 0) {
     const uint32_t page_index = row.position / engine_.page_size;
+    if (adopted) state.pages[page_index] = row.slot / engine_.page_size;
     const auto page = state.pages.find(page_index);
     if (page == state.pages.end())
       bad("page table entry " + std::to_string(page_index) + " is not set");

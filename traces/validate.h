@@ -7,7 +7,8 @@
 // positions ascending by one from where it stopped (cached_tokens at first); each row's slot is
 // where the request's page table puts its position; tokens are in the vocabulary; a bucket is one
 // of the header's and holds the rows; a decode step has one row a request and at most
-// max_batch_rows. Rules about header values that are 0 (unknown) are left out.
+// max_batch_rows. Rules about header values that are 0 (unknown) are left out. After a gap,
+// requests whose history is not whole are taken as they come: their first row says where they are.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,7 +16,9 @@
 #include <set>
 #include <string>
 
+#include "traces/event.h"
 #include "traces/header.h"
+#include "traces/keyframe.h"
 #include "traces/step.h"
 
 namespace redecode {
@@ -28,10 +31,15 @@ class StepValidator {
   // Errors: corrupt, naming step and row; the validator is of no use afterwards.
   // Cost: O(log requests) a row.
   void add(const Step& step);
+  // What runs before the first step: a trace that was cut out of another does not start empty.
+  void start(const Keyframe& keyframe);
+  // Steps are missing before the next one. Errors: corrupt (a gap that does not follow).
+  void skip(const Gap& gap);
 
  private:
   struct RequestState {
     uint32_t next_position = 0;
+    bool whole = true;  // false: steps of it are missing, its next row tells where it is
     std::map<uint32_t, PageId> pages;
     StepIndex last_step = UINT64_MAX;  // the last step with a row of this request
   };
@@ -50,6 +58,7 @@ class StepValidator {
   std::map<RequestId, RequestState> running_;
   std::set<RequestId> preempted_;
   std::set<RequestId> gone_;
+  bool after_gap_ = false;  // requests may run that nothing here has seen arrive
 };
 
 }  // namespace redecode

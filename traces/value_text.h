@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "traces/event.h"
+#include "traces/exchange.h"
 #include "traces/json_writer.h"
 #include "traces/output.h"
 #include "traces/step.h"
@@ -20,6 +22,14 @@ std::string to_text(const Step& step);
 // where the token is among the top logits.
 std::string to_text(const StepOutput& output);
 
+// "event before step 12: registered r7 'cmpl-1'".
+std::string to_text(const Event& event);
+// "exchange 4: POST /v1/completions 200, 120 prompt tokens, 31 output tokens, 0.412 s".
+std::string to_text(const Exchange& exchange);
+
+void write_json(const Event& event, JsonWriter& json);
+void write_json(const Gap& gap, JsonWriter& json);
+void write_json(const Exchange& exchange, JsonWriter& json);
 void write_json(const Step& step, JsonWriter& json);
 void write_json(const StepOutput& output, JsonWriter& json);
 

@@ -128,7 +128,7 @@ TEST_CASE("chunks of a later minor version are skipped if they say so, else refu
   CHECK(read_second(later, frame) == "1 cut");
   later.flags = kChunkHasCrc;
   CHECK(read_second(later, frame) ==
-        "version: chunk kind 9 of format version 1.3, this program knows 1.0");
+        "version: chunk kind 9 of format version 1.3, this program knows 1.1");
   later.kind = static_cast<uint8_t>(ChunkKind::data);
   CHECK(read_second(later, frame) == "2 cut");
   later.codec = 2;

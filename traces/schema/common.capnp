@@ -35,6 +35,32 @@ struct ModelIdentity {
   weightsDigest @3 :UInt64;  # Digest of all weights
   vocab @4 :UInt32;          # tokens
   layers @5 :UInt32;
+  weightsSha256 @6 :Text;    # 64 hex digits; empty: not known
+  tokenizerSha256 @7 :Text;
+  configSha256 @8 :Text;
+}
+
+struct FileSchema {
+  # What the file's own records look like, so that it can be read without any schema text.
+  request @0 :Data;  # a Cap'n Proto CodeGeneratorRequest: a message with its segment table
+  root @1 :UInt64;   # id of the struct that every record is
+  hash @2 :UInt64;   # Digest of `request`
+}
+
+struct FileIndex {
+  # Where each chunk lies; the same follows from the chunk headers.
+  chunks @0 :List(Chunk);
+
+  struct Chunk {
+    offset @0 :UInt64;    # Bytes
+    size @1 :UInt64;      # Bytes
+    number @2 :UInt64;
+    firstStep @3 :UInt64;
+    stepCount @4 :UInt32;
+    recordCount @5 :UInt32;
+    crc @6 :UInt32;       # of the stored payload
+    kind @7 :UInt8;
+  }
 }
 
 struct EngineSettings {
@@ -102,4 +128,8 @@ struct End {
   rows @3 :UInt64;
   outputs @4 :UInt64;
   digest @5 :UInt64;   # trace: Digest of all steps in order; run: Digest of all outputs in order
+  gaps @6 :UInt64;     # gap records
+  stepsLost @7 :UInt64;  # that they count
+  events @8 :UInt64;
+  exchanges @9 :UInt64;
 }

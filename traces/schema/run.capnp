@@ -19,6 +19,8 @@ struct RunRecord {
     output @1 :Common.StepOutput;
     finding @2 :Finding;
     end @3 :Common.End;
+    schema @4 :Common.FileSchema;  # since 1.1: the only record of the schema chunk
+    index @5 :Common.FileIndex;    # and of the index chunk
   }
 }
 

@@ -22,6 +22,13 @@ struct TraceRecord {
     step @1 :Step;
     output @2 :Common.StepOutput;  # follows its step, not necessarily at once
     end @3 :Common.End;
+    block @4 :StepBlock;           # since 1.1, as all below
+    keyframe @5 :Keyframe;         # the first record of every data chunk
+    event @6 :Event;
+    gap @7 :Gap;
+    exchange @8 :Exchange;
+    schema @9 :Common.FileSchema;  # the only record of the schema chunk
+    index @10 :Common.FileIndex;   # the only record of the index chunk
   }
 }
 
@@ -32,6 +39,13 @@ struct TraceHeader {
   mode @3 :Common.Mode;            # under which the trace was recorded
   workload @4 :Text;               # for people
   environment @5 :List(Text);      # "REDECODE_STREAMS=single"; must ascend
+  sampling @6 :Text;               # what was recorded, for people; empty: all
+  startedUnixUs @7 :Int64;         # wall clock where timeUs is 0; 0: not known
+  redaction @8 :Text;              # none | lengths | hashes | encrypted; empty: none
+  redactionSalt @9 :Data;
+  set @10 :Text;                   # id of the set's first file, hex; empty: not of a set
+  setNumber @11 :UInt32;
+  setPrevious @12 :UInt64;         # Digest of the last chunk of the file before; 0 in the first
 }
 
 enum Phase {
@@ -72,6 +86,114 @@ struct Step {
   # pageSize is 0. Left out: all 0.
   wantsOutput @12 :List(Bool);
   # Whether logits are computed and a token is sampled. Left out: all rows do.
+  timeUs @13 :UInt64;        # since the recording began; 0: not known
+  rowsLeftOut @14 :UInt32;   # rows of the batch that sampling or redaction left out
+}
+
+struct Keyframe {
+  # Which requests run before the chunk's first step, and where each is. What is expected of rows
+  # starts from here.
+  nextStep @0 :UInt64;
+  running @1 :List(Arrival);       # request must ascend
+  nextPositions @2 :List(UInt32);  # Position of the next row of each
+  pageCounts @3 :List(UInt32);     # entries of the page table of each
+  pages @4 :List(UInt32);
+  # All page tables end to end, each entry minus one more than the entry before it (the first of a
+  # table: minus 0), modulo 2^32. Page 0: not known.
+  incomplete @5 :List(UInt32);     # RequestIds of which steps are missing; must ascend
+  preempted @6 :List(UInt32);      # RequestIds that may be resumed; must ascend
+}
+
+struct StepBlock {
+  # Consecutive steps as columns. What is expected is as in Step, from the chunk's keyframe on.
+  first @0 :UInt64;                # StepIndex of the first; each is one more than the one before
+  count @1 :UInt32;                # steps
+  phases @2 :List(UInt8);          # Phase of each. Left out: all decode
+  buckets @3 :List(UInt32);        # minus the step before's, modulo 2^32. Left out: all 0
+  rowCounts @4 :List(UInt32);      # the same of the rows
+  times @5 :List(UInt64);          # timeUs minus the step before's, modulo 2^64. Left out: all 0
+  rowsLeftOut @6 :List(UInt32);    # Left out: all 0
+  # Ordinals are steps from the block's first.
+  departureSteps @7 :List(UInt32);
+  departures @8 :List(Departure);
+  arrivalSteps @9 :List(UInt32);
+  arrivals @10 :List(Arrival);
+  pageSteps @11 :List(UInt32);     # ordinal minus that of the change before
+  pageRequests @12 :List(UInt32);  # minus that of the change before, modulo 2^32
+  pageIndexes @13 :List(UInt32);
+  # Index minus the entries that the request's table has, modulo 2^32. Left out: all 0
+  pagePages @14 :List(UInt32);     # minus that of the change before, modulo 2^32
+  pageShared @15 :List(Bool);      # Left out: none
+  requestSteps @16 :List(UInt32);
+  # Ordinals of the steps whose requests are not the expected ones (Step.requests)
+  requests @17 :List(UInt32);
+  # The requests of the rows of those steps, end to end, minus the row before's, modulo 2^32
+  exceptionRows @18 :List(UInt32);
+  # Rows, numbered through the block, whose position or slot is not the expected one, minus the
+  # one before
+  exceptionPositions @19 :List(UInt32);  # their Position minus the expected one, modulo 2^32
+  exceptionSlots @20 :List(UInt32);      # their Slot minus the expected one, modulo 2^32
+  wantsOutput @21 :List(Bool);     # of all rows. Left out: all do
+  tokenBytes @22 :UInt8;           # 1 to 4: bytes a token
+  tokens @23 :Data;
+  # Tokens, little-endian, by request: all rows of the first request that has a row in the block,
+  # in order, then those of the next one.
+}
+
+struct Event {
+  beforeStep @0 :UInt64;
+  timeUs @1 :UInt64;
+  kind @2 :UInt16;     # traces/event.h, EventKind
+  request @3 :UInt32;  # 0xffffffff: none
+  a @4 :UInt32;
+  b @5 :UInt32;
+  text @6 :Text;
+}
+
+struct Gap {
+  # Steps that were run and are not here.
+  first @0 :UInt64;
+  last @1 :UInt64;
+  count @2 :UInt64;
+  bytes @3 :UInt64;   # of records that went with them; 0: not known
+  causes @4 :UInt32;  # traces/event.h, GapCause
+}
+
+struct Exchange {
+  # One request to a server and its answer, as seen from outside: traces/exchange.h.
+  number @0 :UInt64;
+  startUs @1 :UInt64;
+  firstUs @2 :UInt64;
+  endUs @3 :UInt64;
+  path @4 :Text;
+  model @5 :Text;
+  status @6 :UInt32;
+  streamed @7 :Bool;
+  end @8 :Text;        # complete | client_gone | upstream_gone | not_sent
+  session @9 :UInt32;
+  round @10 :UInt32;
+  prompt @11 :Text;
+  promptBytes @12 :UInt64;
+  promptTokens @13 :UInt32;
+  outputTokens @14 :UInt32;
+  blockHashes @15 :List(UInt64);
+  maxTokens @16 :UInt32;
+  choiceCount @17 :UInt32;
+  temperature @18 :Float32;
+  topK @19 :Int32;
+  topP @20 :Float32;
+  minP @21 :Float32;
+  seed @22 :UInt64;
+  hasSeed @23 :Bool;
+  stop @24 :List(Text);
+  choices @25 :List(Choice);
+  chunkUs @26 :List(UInt64);  # minus the one before's
+
+  struct Choice {
+    text @0 :Text;
+    textBytes @1 :UInt64;
+    finishReason @2 :Text;
+  }
 }
 
 enum DepartureReason {

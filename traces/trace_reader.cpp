@@ -1,0 +1,331 @@
+#include <deque>
+#include <utility>
+
+#include "traces/check.h"
+#include "traces/container.h"
+#include "traces/step_block.h"
+#include "traces/trace_file.h"
+#include "traces/trace_set_reader.h"
+#include "traces/value_digest.h"
+#include "traces/values_codec.h"
+
+namespace redecode {
+namespace {
+
+using Root = schema::TraceRecord;
+
+TraceHeader header_of(ContainerReader& container) {
+  TraceHeader header;
+  RecordView record;
+  REDECODE_CHECK(container.next(record));
+  codec::open<Root>(record.message, container.context(), [&](Root::Reader root) {
+    if (!root.isHeader()) throw Error(ErrorCode::corrupt, "first record is not a header");
+    codec::read(root.getHeader(), header);
+  });
+  return header;
+}
+
+}  // namespace
+
+struct TraceReader::Impl {
+  Impl(SetSource files, ReadOptions read_options) : set(std::move(files)), options(read_options) {
+    open(set.take_first());
+    header = file_header;
+    rows = RowCodec(header.engine.page_size);
+    state = ScheduleState(header.engine.page_size);
+    update();
+  }
+
+  void open(std::unique_ptr<ByteSource> source) {
+    container = std::make_unique<ContainerReader>(std::move(source), FileKind::trace, options);
+    file_header = header_of(*container);
+    file = codec::EndTotals();
+  }
+
+  // The next file of a set; false when there is none.
+  bool open_next() {
+    bool missing = false;
+    std::unique_ptr<ByteSource> source = set.take_next(options.salvage, missing);
+    if (!source) return false;
+    done_bytes += container->file_bytes();
+    done_chunks += container->chunks();
+    done_records += container->records();
+    done_payload_bytes += container->payload_bytes();
+    const Digest last = container->last_chunk();
+    const bool was_cut = container->end() == FileEnd::cut || container->has_skipped();
+    open(std::move(source));
+    const bool follows = file_header.place.previous == last;
+    if (!missing && !follows && !was_cut && !options.salvage)
+      throw Error(ErrorCode::corrupt, "file does not follow the one before it in its set",
+                  container->source().name());
+    if (missing || !follows) pending_causes |= missing ? kGapFileMissing : kGapDamaged;
+    resumes = true;
+    return true;
+  }
+
+  void update() {
+    summary.file_bytes = done_bytes + container->file_bytes();
+    summary.chunks = done_chunks + container->chunks();
+    summary.records = done_records + container->records();
+    summary.payload_bytes = done_payload_bytes + container->payload_bytes();
+    summary.end = container->end();
+    summary.cut_offset_bytes = container->cut_offset_bytes();
+  }
+
+  void count(const Step& step) {
+    ++summary.steps;
+    ++file.steps;
+    summary.rows += step.rows.size();
+    file.rows += step.rows.size();
+    const Digest digest = digest_step(step);
+    summary.trace_digest = combine(summary.trace_digest, digest);
+    file.digest = combine(file.digest, digest);
+  }
+
+  void count(const Gap& gap) {
+    ++summary.gaps;
+    summary.steps_lost += gap.count;
+  }
+
+  void read_end(schema::End::Reader in, const RecordView& record) {
+    if (!record.in_end_chunk) throw Error(ErrorCode::corrupt, "end record before the end chunk");
+    codec::EndTotals stated;
+    codec::read(in, stated);
+    file.chunks = container->chunks() - 1;
+    file.records = container->records() - 1;
+    if (!container->has_skipped() && stated != file)
+      throw Error(ErrorCode::corrupt, "end record does not match what was read");
+  }
+
+  void read_keyframe(schema::Keyframe::Reader in, const RecordView& record) {
+    if (!record.starts_chunk) throw Error(ErrorCode::corrupt, "keyframe inside a chunk");
+    Keyframe keyframe;
+    codec::read(in, keyframe);
+    rows.reset(keyframe);
+    if (!has_start) start = keyframe;
+    if (!has_start || resumes) state.restore(keyframe);
+    has_start = true;
+    resumes = false;
+  }
+
+  // Puts `step` into `out`, behind a gap where steps are missing that nothing accounts for.
+  void give(Step step, TraceRecord& out) {
+    const bool jumps = knows_next && step.index > next_step;
+    if (jumps && pending_causes != 0) {
+      out.gap = Gap{.first = next_step,
+                    .last = step.index - 1,
+                    .count = step.index - next_step,
+                    .bytes = pending_bytes,
+                    .causes = pending_causes};
+      count(*out.gap);
+      state.apply_gap(out.gap->last);
+      queued.push_back(std::move(step));
+    } else {
+      out.step = std::move(step);
+    }
+    pending_causes = 0;
+    pending_bytes = 0;
+  }
+
+  void give_step(Step step, TraceRecord& out) {
+    give(std::move(step), out);
+    if (out.step) seen(*out.step);
+  }
+
+  void seen(const Step& step) {
+    next_step = step.index + 1;
+    knows_next = true;
+    state.apply(step);
+    count(step);
+  }
+
+  void give_gap(Gap gap, TraceRecord& out) {
+    ++file.gaps;
+    file.steps_lost += gap.count;
+    count(gap);
+    next_step = gap.last + 1;
+    knows_next = true;
+    rows.skip(gap.last);
+    state.apply_gap(gap.last);
+    out.gap = gap;
+  }
+
+  // False for records that are none of the caller's.
+  bool decode(const RecordView& record, TraceRecord& out) {
+    if (record.starts_chunk) rows.reset();
+    bool has_value = true;
+    codec::open<Root>(record.message, container->context(), [&](Root::Reader root) {
+      if (record.in_end_chunk && !root.isEnd())
+        throw Error(ErrorCode::corrupt, "end chunk without an end record");
+      switch (root.which()) {
+        case Root::STEP: {
+          Step step;
+          codec::read(root.getStep(), rows, step);
+          return give_step(std::move(step), out);
+        }
+        case Root::BLOCK:
+          block.open(root.getBlock());
+          has_value = next_of_block(out);
+          return;
+        case Root::OUTPUT:
+          codec::read(root.getOutput(), out.output.emplace());
+          ++summary.outputs;
+          ++file.outputs;
+          return;
+        case Root::EVENT:
+          codec::read(root.getEvent(), out.event.emplace());
+          ++summary.events;
+          ++file.events;
+          return;
+        case Root::EXCHANGE:
+          codec::read(root.getExchange(), out.exchange.emplace());
+          ++summary.exchanges;
+          ++file.exchanges;
+          return;
+        case Root::GAP: {
+          Gap gap;
+          codec::read(root.getGap(), gap);
+          return give_gap(gap, out);
+        }
+        case Root::KEYFRAME:
+          has_value = false;
+          return read_keyframe(root.getKeyframe(), record);
+        case Root::END:
+          has_value = false;
+          return read_end(root.getEnd(), record);
+        case Root::HEADER:
+          throw Error(ErrorCode::corrupt, "a second header record");
+        case Root::SCHEMA:
+        case Root::INDEX:
+          throw Error(ErrorCode::corrupt, "a schema or index outside its own chunk");
+      }
+      codec::unknown_enumerant("record kind", static_cast<unsigned>(root.which()));
+    });
+    return has_value;
+  }
+
+  bool next_of_block(TraceRecord& out) {
+    Step step;
+    if (!block.next(step)) return false;
+    give_step(std::move(step), out);
+    return true;
+  }
+
+  void note(const Damage& damage) {
+    summary.damaged_chunks += damage.last_chunk - damage.first_chunk + 1;
+    pending_causes |= kGapDamaged;
+    pending_bytes += damage.size_bytes;
+    resumes = true;
+    notes.push_back(container->source().name() + ": byte " + std::to_string(damage.offset_bytes) +
+                    ": " + damage.reason);
+  }
+
+  bool next(TraceRecord& out) {
+    if (!queued.empty()) {
+      out.step = std::move(queued.front());
+      queued.pop_front();
+      seen(*out.step);
+      return true;
+    }
+    if (next_of_block(out)) return true;
+    RecordView record;
+    for (;;) {
+      while (container->next(record)) {
+        if (record.damage) {
+          note(*record.damage);
+          continue;
+        }
+        try {
+          const bool has_value = decode(record, out);
+          update();
+          if (has_value) return true;
+        } catch (const Error& error) {
+          // Checksums were right and the record is not: what a chunk holds beyond it is not used.
+          if (!options.salvage || error.code() == ErrorCode::environment) throw;
+          ++summary.damaged_chunks;
+          pending_causes |= kGapDamaged;
+          notes.push_back(error.what());
+          out = TraceRecord();
+        }
+      }
+      update();
+      if (!set.has_next() || !open_next()) return false;
+    }
+  }
+
+  bool seek(StepIndex step) {
+    for (;;) {
+      if (seek_here(step)) return true;
+      if (!set.has_next() || !open_next()) return false;
+    }
+  }
+
+  bool seek_here(StepIndex step) {
+    if (!container->seek(step, index_entries()) &&
+        !container->seek(step, scan_chunks(container->source())))
+      return false;
+    queued.clear();
+    block.close();
+    knows_next = false;
+    resumes = true;
+    has_start = false;
+    return true;
+  }
+
+  std::vector<ChunkEntry> index_entries() {
+    std::vector<ChunkEntry> entries;
+    try {
+      const std::vector<uint64_t> record = read_index_record(container->source());
+      if (record.empty()) return entries;
+      codec::open<Root>(record, container->source().name(), [&](Root::Reader root) {
+        if (root.isIndex()) codec::read(root.getIndex(), entries);
+      });
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::environment) throw;
+      entries.clear();
+    }
+    return entries;
+  }
+
+  SetSource set;
+  ReadOptions options;
+  std::unique_ptr<ContainerReader> container;
+  RowCodec rows{0};
+  codec::BlockDecoder block{rows};
+  TraceHeader header, file_header;
+  FileSummary summary;
+  codec::EndTotals file;  // of the file in hand
+  std::deque<Step> queued;
+  std::vector<std::string> notes;
+  ScheduleState state{0};  // after what was given
+  Keyframe start;
+  bool has_start = false;
+  bool resumes = false;  // the next keyframe is where the state goes on from
+  StepIndex next_step = 0;
+  bool knows_next = false;
+  uint32_t pending_causes = 0;
+  uint64_t pending_bytes = 0;
+  uint64_t done_bytes = 0, done_chunks = 0, done_records = 0, done_payload_bytes = 0;
+};
+
+TraceReader::TraceReader(const std::filesystem::path& path, ReadOptions options)
+    : impl_(std::make_unique<Impl>(SetSource(path), options)) {}
+TraceReader::TraceReader(std::unique_ptr<ByteSource> source, ReadOptions options)
+    : impl_(std::make_unique<Impl>(SetSource(std::move(source)), options)) {}
+TraceReader::~TraceReader() = default;
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+
+const TraceHeader& TraceReader::header() const { return impl_->header; }
+const FileSummary& TraceReader::summary() const { return impl_->summary; }
+const ScheduleState& TraceReader::state() const { return impl_->state; }
+const Keyframe& TraceReader::start() const { return impl_->start; }
+const std::vector<std::string>& TraceReader::damage() const { return impl_->notes; }
+std::string TraceReader::context() const { return impl_->container->context(); }
+bool TraceReader::seek(StepIndex step) { return impl_->seek(step); }
+
+bool TraceReader::next(TraceRecord& out) {
+  out = TraceRecord();
+  return impl_->next(out);
+}
+
+}  // namespace redecode
