@@ -114,6 +114,7 @@ class TraceReader {
   ~TraceReader();
   TraceReader(TraceReader&&) noexcept;
   const TraceHeader& header() const;
+  std::string id() const;  // the file's (the first one's of a set), hex
   // False at the end of the readable part; then summary().end says how the file ended.
   // Errors: corrupt (bad checksum or order in a whole chunk), naming offset and chunk number.
   // When salvaging, a damaged chunk or a missing file of a set comes as a Gap with what is known of

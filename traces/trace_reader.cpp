@@ -3,6 +3,7 @@
 
 #include "traces/check.h"
 #include "traces/container.h"
+#include "traces/little_endian.h"
 #include "traces/step_block.h"
 #include "traces/trace_file.h"
 #include "traces/trace_set_reader.h"
@@ -30,6 +31,8 @@ TraceHeader header_of(ContainerReader& container) {
 struct TraceReader::Impl {
   Impl(SetSource files, ReadOptions read_options) : set(std::move(files)), options(read_options) {
     open(set.take_first());
+    const uint8_t* uuid = container->uuid().data();
+    id = digest_hex(load_le<uint64_t>(uuid)) + digest_hex(load_le<uint64_t>(uuid + 8));
     header = file_header;
     rows = RowCodec(header.engine.page_size);
     state = ScheduleState(header.engine.page_size);
@@ -293,6 +296,7 @@ struct TraceReader::Impl {
   RowCodec rows{0};
   codec::BlockDecoder block{rows};
   TraceHeader header, file_header;
+  std::string id;
   FileSummary summary;
   codec::EndTotals file;  // of the file in hand
   std::deque<Step> queued;
@@ -320,6 +324,7 @@ const FileSummary& TraceReader::summary() const { return impl_->summary; }
 const ScheduleState& TraceReader::state() const { return impl_->state; }
 const Keyframe& TraceReader::start() const { return impl_->start; }
 const std::vector<std::string>& TraceReader::damage() const { return impl_->notes; }
+std::string TraceReader::id() const { return impl_->id; }
 std::string TraceReader::context() const { return impl_->container->context(); }
 bool TraceReader::seek(StepIndex step) { return impl_->seek(step); }
 

@@ -57,7 +57,7 @@ std::string look_into(const std::filesystem::path& folder, SetFile& file) {
   }
   file.size_bytes = reader.summary().file_bytes;
   file.end = reader.summary().end;
-  return header.place.set;
+  return header.place.set.empty() ? reader.id() : header.place.set;
 }
 
 }  // namespace

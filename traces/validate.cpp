@@ -71,7 +71,8 @@ void StepValidator::skip(const Gap& gap) {
 void StepValidator::check_sizes(const Step& step) {
   const size_t rows = step.rows.size() + step.rows_left_out;
   if (step.bucket != 0) {
-    if (!std::binary_search(engine_.buckets.begin(), engine_.buckets.end(), step.bucket))
+    if (!engine_.buckets.empty() &&
+        !std::binary_search(engine_.buckets.begin(), engine_.buckets.end(), step.bucket))
       fail(step, "bucket " + std::to_string(step.bucket) + " is none of the header's");
     if (rows > step.bucket)
       fail(step, std::to_string(rows) + " rows in bucket " + std::to_string(step.bucket));
