@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "replayer/restore.h"
+#include "traces/edit/history.h"
 #include "traces/error.h"
 #include "traces/run_file.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "replayer/replay.h"
-#include "replayer/restore.h"
+#include "traces/edit/history.h"
 #include "traces/error.h"
 
 namespace redecode {

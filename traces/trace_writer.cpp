@@ -13,6 +13,8 @@ namespace {
 
 using Root = schema::TraceRecord;
 
+constexpr uint64_t kMostKeyframePages = uint64_t{1} << 20;  // 4 MiB of a chunk's 16
+
 }  // namespace
 
 struct TraceWriter::Impl {
@@ -22,12 +24,18 @@ struct TraceWriter::Impl {
         rows(header.engine.page_size),
         block(rows),
         header_message(build([&](Root::Builder root) { codec::write(header, root.initHeader()); })),
-        container(path, FileKind::trace, options, overwrite) {
+        container(path, FileKind::trace, container_options(options), overwrite) {
     container.write_header(header_message);
     if (!options.schema) return;
     container.write_schema(build([](Root::Builder root) {
       codec::write_schema(capnp::Schema::from<Root>(), root.initSchema());
     }));
+  }
+
+  // Chunks are closed here, by what follows their keyframe: page tables may be large themselves.
+  static WriterOptions container_options(WriterOptions options) {
+    options.chunk_bytes = limits::kChunkBytes;
+    return options;
   }
 
   template <class Fill>
@@ -38,15 +46,23 @@ struct TraceWriter::Impl {
   // The keyframe that opens a chunk; expectations start from it on both sides.
   void open_chunk() {
     if (chunk_is_open) return;
-    const Keyframe keyframe = rows.state().keyframe();
+    Keyframe keyframe = rows.state().keyframe();
+    uint64_t entries = 0;
+    for (const RunningRequest& r : keyframe.running) entries += r.pages.size();
+    if (entries > kMostKeyframePages)  // their slots are then written out, once a chunk
+      for (RunningRequest& r : keyframe.running) r.pages.clear();
     rows.reset(keyframe);
     container.append(
         build([&](Root::Builder root) { codec::write(keyframe, root.initKeyframe()); }));
     chunk_is_open = true;
+    keyframe_bytes = container.payload_bytes();
   }
 
   void append(const codec::Message& message, StepSpan steps = {}) {
     container.append(message, steps);
+    if (!container.starts_chunk() && block.empty() && aside.empty() &&
+        open_bytes() >= options.chunk_bytes)
+      container.flush();
     if (container.starts_chunk()) chunk_is_open = false;
   }
 
@@ -134,8 +150,8 @@ struct TraceWriter::Impl {
   }
 
   uint64_t open_bytes() const {
-    const uint64_t keyframe_only = chunk_is_open ? container.payload_bytes() : 0;
-    return keyframe_only + block.size_bytes() + aside_bytes;
+    const uint64_t written = chunk_is_open ? container.payload_bytes() - keyframe_bytes : 0;
+    return written + block.size_bytes() + aside_bytes;
   }
 
   WriterOptions options;
@@ -148,6 +164,7 @@ struct TraceWriter::Impl {
   ContainerWriter container;
   codec::EndTotals totals;
   bool chunk_is_open = false;
+  uint64_t keyframe_bytes = 0;  // of the open chunk
   bool closed = false;
   bool wrote = false;
   // `rows` has seen a step that was refused after that, so the open chunk can take no more.

@@ -335,6 +335,7 @@ bool Recorder::close() {
   closed_ = true;
   if (!shared_.failed.load()) {
     try {
+      flush_chunk(false);  // makes room for what the lanes have to say
       for (const auto& producer : producers_) {
         producer->lane->finish();
         drain(*producer, producer->lane->ring().head());

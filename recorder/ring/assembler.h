@@ -9,18 +9,9 @@
 #include <vector>
 
 #include "recorder/ring/ring_reader.h"
+#include "traces/record_target.h"
 
 namespace redecode {
-
-// Takes records in the order in which a trace holds them.
-class RecordTarget {
- public:
-  virtual ~RecordTarget() = default;
-  virtual void take(const Step& step) = 0;
-  virtual void take(const StepOutput& output) = 0;
-  virtual void take(const Event& event) = 0;
-  virtual void take(const Gap& gap) = 0;
-};
 
 enum class Taken : uint8_t {
   done,

@@ -5,7 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 
-#include "replayer/restore.h"
+#include "traces/edit/history.h"
 #include "tests/engine/rig.h"
 #include "traces/error.h"
 

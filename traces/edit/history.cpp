@@ -1,4 +1,4 @@
-#include "replayer/restore.h"
+#include "traces/edit/history.h"
 
 #include <algorithm>
 #include <map>
@@ -27,20 +27,25 @@ std::map<RequestId, std::set<RequestId>> page_writers(std::span<const Step> step
 }  // namespace
 
 std::set<RequestId> requests_needed(std::span<const Step> steps, StepIndex first, StepIndex last) {
-  std::vector<RequestId> open;
-  std::set<RequestId> needed;
-  const auto need = [&](RequestId request) {
-    if (needed.insert(request).second) open.push_back(request);
-  };
+  std::set<RequestId> with_rows;
   for (const Step& step : steps)
     if (step.index >= first && step.index <= last)
-      for (const Row& row : step.rows) need(row.request);
+      for (const Row& row : step.rows) with_rows.insert(row.request);
+  return requests_needed(steps, last, with_rows);
+}
+
+std::set<RequestId> requests_needed(std::span<const Step> steps, StepIndex last,
+                                    const std::set<RequestId>& wanted) {
+  std::vector<RequestId> open(wanted.begin(), wanted.end());
+  std::set<RequestId> needed = wanted;
   const auto writers = page_writers(steps, last);
   while (!open.empty()) {
     const RequestId request = open.back();
     open.pop_back();
-    if (const auto at = writers.find(request); at != writers.end())
-      for (const RequestId writer : at->second) need(writer);
+    const auto at = writers.find(request);
+    if (at == writers.end()) continue;
+    for (const RequestId writer : at->second)
+      if (needed.insert(writer).second) open.push_back(writer);
   }
   return needed;
 }
