@@ -82,8 +82,10 @@ class ContainerWriter {
 // A stretch of a file that could not be read, when salvaging.
 struct Damage {
   uint64_t offset_bytes = 0, size_bytes = 0;
-  uint64_t first_chunk = 0, last_chunk = 0;  // by number, as the chain tells; inclusive
-  std::string reason;                        // of the first fault
+  // The chunks that are missing, by number, inclusive; last_chunk < first_chunk: none is, the bytes
+  // belong to no chunk of this file. At the end of a file more than first_chunk may be missing.
+  uint64_t first_chunk = 0, last_chunk = 0;
+  std::string reason;  // of the first fault
 };
 
 // One record as read; valid until the next call.
@@ -108,8 +110,11 @@ class ContainerReader {
   bool next(RecordView& out);
   // Continues at the first data chunk of `entries` that holds `step` or a later one. `entries` come
   // from an index or from scan_chunks; the chunk itself is checked as ever, but for its link to the
-  // one before. False, and nothing is changed, when there is none or another chunk lies there.
+  // one before. False, and nothing is changed, when there is none or when the entries that decide
+  // are not what the chunks' own headers say.
   bool seek(StepIndex step, std::span<const ChunkEntry> entries);
+  // Passes over what is left of the current chunk: its records make no sense.
+  void skip_chunk();
   FileEnd end() const;
   uint64_t cut_offset_bytes() const;
   uint64_t file_bytes() const;
@@ -128,9 +133,14 @@ class ContainerReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// All whole chunks with a sound header, in file order, by a scan from the start; payloads are not
-// looked at. Stops where no chunk follows. Cost: one small read a chunk.
+// All whole chunks of the file with a sound header, in file order, by a scan from the start;
+// payloads are not looked at. What is no chunk of this file (damaged, of another file, a number
+// again) is passed over. Cost: one small read a chunk, and a read of what is passed over.
 std::vector<ChunkEntry> scan_chunks(ByteSource& source);
+
+// Where the next chunk's magic stands at `offset_bytes` or behind it, in steps of 8: what follows
+// need not be a chunk.
+std::optional<uint64_t> next_chunk_magic(ByteSource& source, uint64_t offset_bytes);
 
 // The record of the file's schema or index chunk, checked and unpacked; empty: there is none.
 // Errors: corrupt.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "traces/check.h"
@@ -12,6 +14,8 @@ namespace redecode {
 namespace {
 
 constexpr size_t kZeroScanBytes = size_t{64} << 10;
+constexpr size_t kForeignKept = 64;
+constexpr const char* kCutReason = "the file ends inside this chunk";
 
 std::string not_ours(std::string_view expected) {
   return "not a redecode " + std::string(expected);
@@ -76,7 +80,7 @@ struct ContainerReader::Impl {
   FileUuid uuid{};
   bool knows_previous = true;  // false right after a seek or damage
   bool skipped = false;
-  std::vector<Digest> foreign;  // sound chunks that belong to another recording
+  std::vector<Digest> foreign;  // the last sound chunks that belong to another recording
   std::optional<Damage> damage;
   bool ended = false;
   FileEnd end = FileEnd::cut;
@@ -180,6 +184,37 @@ struct ContainerReader::Impl {
     return std::span<const uint8_t>(stored).subspan(header.header_bytes);
   }
 
+  // Whether a chunk lies where the entry says, and is what it says.
+  bool agrees(const ChunkEntry& e) {
+    if (e.offset_bytes >= source->size_bytes()) return false;
+    std::vector<uint8_t> bytes(limits::kHeaderBytes);
+    bytes.resize(source->read(e.offset_bytes, bytes));
+    ChunkHeader seen;
+    return parse(bytes, seen).state == HeaderState::good && seen.uuid == uuid &&
+           seen.number == e.number && seen.kind == e.kind && seen.first_step == e.steps.first &&
+           seen.step_count == e.steps.count &&
+           seen.header_bytes + seen.stored_bytes == e.size_bytes;
+  }
+
+  // Whether no chunk of this file lies between the two, but for damaged and repeated ones.
+  bool follows(const ChunkEntry& before, const ChunkEntry& after) const {
+    const uint64_t behind_bytes = before.offset_bytes + before.size_bytes;
+    if (behind_bytes > after.offset_bytes) return false;
+    std::vector<uint8_t> bytes;
+    for (uint64_t at = behind_bytes; at != after.offset_bytes;) {
+      bytes.resize(limits::kHeaderBytes);
+      bytes.resize(source->read(at, bytes));
+      ChunkHeader seen;
+      if (parse(bytes, seen).state == HeaderState::good && seen.uuid == uuid &&
+          seen.number > before.number)
+        return false;
+      const auto next = next_chunk_magic(*source, at + 8);
+      if (!next || *next > after.offset_bytes) return false;
+      at = *next;
+    }
+    return true;
+  }
+
   bool is(ChunkKind kind) const { return header.kind == static_cast<uint8_t>(kind); }
   bool is_known_kind() const {
     return header.kind >= static_cast<uint8_t>(ChunkKind::header) &&
@@ -225,6 +260,7 @@ struct ContainerReader::Impl {
     if (!is(ChunkKind::index)) ++chunks;
     next_word = 0;
     records_of_chunk = 0;
+    if (!has_records()) header.record_count = 0;  // none for the caller
   }
 
   // Makes the next chunk with records current; false at the end of the readable part.
@@ -236,7 +272,7 @@ struct ContainerReader::Impl {
       if (!(options.salvage && chunks != 0 ? salvage_chunk() : read_chunk())) return false;
       accept();
       ended = false;
-      if (has_records()) return true;
+      if (has_records() || damage) return true;
     }
   }
 
@@ -245,24 +281,44 @@ struct ContainerReader::Impl {
     const uint64_t begin_bytes = offset_bytes, begin_number = next_number;
     std::string reason;
     try {
-      return read_chunk();
+      if (read_chunk()) return true;
+      reason = kCutReason;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::environment) throw;
       reason = error.message();
     }
-    note_foreign();
-    knows_previous = false;
+    const bool found = resync();
+    if (!found && rest_of_tail_is_cut(begin_bytes, reason)) return false;
     skipped = true;
-    bool found = false;
-    while (!found && next_candidate()) found = is_sound_here();
-    if (!found) offset_bytes = source->size_bytes();
-    damage = Damage{
-        .offset_bytes = begin_bytes,
-        .size_bytes = offset_bytes - begin_bytes,
-        .first_chunk = begin_number,
-        .last_chunk = found && header.number > begin_number ? header.number - 1 : begin_number,
-        .reason = reason};
+    damage = Damage{.offset_bytes = begin_bytes,
+                    .size_bytes = offset_bytes - begin_bytes,
+                    .first_chunk = begin_number,
+                    .last_chunk = found ? header.number - 1 : begin_number,
+                    .reason = reason};
     return found;
+  }
+
+  // Moves to the next chunk of this recording, which may be the one here where the ones before it
+  // are lost; false, at the end of the file, when there is none.
+  bool resync() {
+    const bool knew_previous = std::exchange(knows_previous, false);
+    note_foreign(knew_previous);
+    while (!is_sound_here()) {
+      const std::optional<uint64_t> next = next_chunk_magic(*source, offset_bytes + 8);
+      if (!next) {
+        offset_bytes = source->size_bytes();
+        return false;
+      }
+      offset_bytes = *next;
+    }
+    return true;
+  }
+
+  // A file that only stops early is cut and not damaged, as without salvage.
+  bool rest_of_tail_is_cut(uint64_t begin_bytes, const std::string& reason) {
+    if (reason != kCutReason) return false;
+    offset_bytes = begin_bytes;
+    return true;
   }
 
   bool is_sound_here() {
@@ -270,45 +326,44 @@ struct ContainerReader::Impl {
       if (!read_chunk()) return false;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::environment) throw;
-      note_foreign();
       return false;
     }
-    if (std::find(foreign.begin(), foreign.end(), header.previous) == foreign.end()) return true;
+    const bool is_foreign =
+        std::find(foreign.begin(), foreign.end(), header.previous) != foreign.end() ||
+        digest_is_foreign();
+    if (is_foreign) remember_foreign();
+    return !is_foreign;
+  }
+
+  bool digest_is_foreign() const {
+    const Digest digest = digest_bytes(stored.data(), stored.size());
+    return std::find(foreign.begin(), foreign.end(), digest) != foreign.end();
+  }
+
+  void remember_foreign() {
+    if (foreign.size() == kForeignKept) foreign.erase(foreign.begin());
     foreign.push_back(digest_bytes(stored.data(), stored.size()));
-    return false;
   }
 
-  // A chunk that is sound and yet not this recording's: what follows it is not either.
-  void note_foreign() {
-    ChunkHeader seen;
-    std::vector<uint8_t> bytes(limits::kHeaderBytes);
-    bytes.resize(source->read(offset_bytes, bytes));
-    if (parse(bytes, seen).state != HeaderState::good) return;
-    const uint64_t size_bytes = seen.header_bytes + seen.stored_bytes;
-    if (seen.stored_bytes > limits::kStoredBytes ||
-        source->size_bytes() - offset_bytes < size_bytes)
-      return;
-    bytes.resize(size_bytes);
-    if (source->read(offset_bytes, bytes) != size_bytes) return;
-    if (crc32c(bytes.data() + seen.header_bytes, seen.stored_bytes) != seen.stored_crc) return;
-    foreign.push_back(digest_bytes(bytes.data(), bytes.size()));
+  // A sound chunk with the number that is due and another predecessor is of another recording that
+  // began the same way; so is what follows it.
+  void note_foreign(bool knew_previous) {
+    if (!knew_previous || header.number != next_number || header.previous == previous) return;
+    const HeaderResult result = parse(stored, header);
+    if (result.state != HeaderState::good || header.uuid != uuid || !has_sound_sizes()) return;
+    if (read_stored_or_not()) remember_foreign();
   }
-
-  // Moves to the next place where a chunk's magic stands.
-  bool next_candidate() {
-    std::vector<uint8_t> window(kZeroScanBytes);
-    for (uint64_t at = offset_bytes + 8; at < source->size_bytes();) {
-      const size_t count = source->read(at, window);
-      if (count < kChunkHeaderBytes) return false;
-      const size_t usable = count - kMagicEnd;
-      for (size_t i = 0; i <= usable; i += 8) {
-        if (!has_chunk_magic({window.data() + i, count - i})) continue;
-        offset_bytes = at + i;
-        return true;
-      }
-      at += usable / 8 * 8 + 8;
+  bool has_sound_sizes() const {
+    return header.payload_bytes <= limits::kChunkBytes &&
+           header.stored_bytes <= limits::kStoredBytes;
+  }
+  bool read_stored_or_not() {
+    try {
+      return read_stored();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::environment) throw;
+      return false;
     }
-    return false;
   }
 
   bool finish() {
@@ -319,8 +374,9 @@ struct ContainerReader::Impl {
       damage = Damage{.offset_bytes = offset_bytes,
                       .size_bytes = source->size_bytes() - offset_bytes,
                       .first_chunk = next_number,
-                      .last_chunk = next_number,
+                      .last_chunk = next_number - 1,
                       .reason = "bytes after the end"};
+      offset_bytes = source->size_bytes();
     }
     end = FileEnd::clean;
     return false;
@@ -331,22 +387,41 @@ struct ContainerReader::Impl {
            std::to_string(chunk_offset_bytes);
   }
 
-  MessageWords take_record() {
-    const auto bad = [&](const char* reason) {
+  // Records of a chunk whose checksums are right do not add up: somebody made it so.
+  void bad_records(const char* reason) {
+    if (!options.salvage || header.number == 0)
       throw Error(ErrorCode::corrupt, reason, chunk_context());
-    };
+    skipped = true;
+    damage = Damage{.offset_bytes = chunk_offset_bytes,
+                    .size_bytes = offset_bytes - chunk_offset_bytes,
+                    .first_chunk = header.number,
+                    .last_chunk = header.number,
+                    .reason = reason};
+    records_of_chunk = header.record_count = 0;
+    payload.clear();
+  }
+
+  // Empty when there is damage instead.
+  MessageWords take_record() {
     const size_t left = payload.size() - next_word;
-    if (left < 2) bad("record runs over the end of its chunk");
     const uint8_t* table = reinterpret_cast<const uint8_t*>(payload.data() + next_word);
-    if (load_le<uint32_t>(table) != 0) bad("record has more than one segment");
-    const size_t words = size_t{load_le<uint32_t>(table + 4)} + 1;
-    if (words < 2 || words > left) bad("record runs over the end of its chunk");
+    const size_t words = left < 2 ? 0 : size_t{load_le<uint32_t>(table + 4)} + 1;
+    const bool is_last = records_of_chunk + 1 == header.record_count;
+    const char* reason = nullptr;
+    if (words < 2 || words > left)
+      reason = "record runs over the end of its chunk";
+    else if (load_le<uint32_t>(table) != 0)
+      reason = "record has more than one segment";
+    else if (is_last && words != left)
+      reason = "chunk holds more records than it declares";
+    if (reason != nullptr) {
+      bad_records(reason);
+      return {};
+    }
     const MessageWords message(payload.data() + next_word, words);
     next_word += words;
     ++records_of_chunk;
     ++records;
-    if (records_of_chunk == header.record_count && next_word != payload.size())
-      bad("chunk holds more records than it declares");
     return message;
   }
 };
@@ -367,22 +442,28 @@ ContainerReader::ContainerReader(ContainerReader&&) noexcept = default;
 bool ContainerReader::next(RecordView& out) {
   Impl& r = *impl_;
   out = RecordView();
-  if (r.ended && !r.damage) return false;
-  while (!r.damage && r.records_of_chunk == r.header.record_count) {
-    if (r.header.record_count == 0 && !r.payload.empty() && r.has_records() && !r.ended)
-      throw Error(ErrorCode::corrupt, "chunk holds more records than it declares",
-                  r.chunk_context());
-    if (!r.load_chunk() && !r.damage) return false;
-  }
-  if (r.damage) {
-    out.damage = std::move(r.damage);
-    r.damage.reset();
-    return true;
+  for (;;) {
+    if (r.damage) {
+      out.damage = std::move(r.damage);
+      r.damage.reset();
+      return true;
+    }
+    if (r.ended) return false;
+    if (r.records_of_chunk < r.header.record_count) break;
+    if (r.header.record_count == 0 && !r.payload.empty() && r.has_records())
+      r.bad_records("chunk holds more records than it declares");
+    else if (!r.load_chunk() && !r.damage)
+      return false;
   }
   out.starts_chunk = r.records_of_chunk == 0;
   out.in_end_chunk = r.is(ChunkKind::end);
   out.message = r.take_record();
-  return true;
+  return !out.message.empty() || next(out);
+}
+
+void ContainerReader::skip_chunk() {
+  impl_->records_of_chunk = impl_->header.record_count = 0;
+  impl_->payload.clear();
 }
 
 bool ContainerReader::seek(StepIndex step, std::span<const ChunkEntry> entries) {
@@ -392,14 +473,15 @@ bool ContainerReader::seek(StepIndex step, std::span<const ChunkEntry> entries) 
            e.steps.first + e.steps.count > step;
   };
   const auto found = std::find_if(entries.begin(), entries.end(), holds);
-  if (found == entries.end() || found->offset_bytes >= r.source->size_bytes()) return false;
-  std::vector<uint8_t> bytes(limits::kHeaderBytes);
-  bytes.resize(r.source->read(found->offset_bytes, bytes));
-  ChunkHeader header;
-  if (parse(bytes, header).state != HeaderState::good || header.number != found->number ||
-      header.uuid != r.uuid || header.first_step != found->steps.first ||
-      header.step_count != found->steps.count)
-    return false;
+  if (found == entries.end() || !r.agrees(*found)) return false;
+  // No chunk with earlier steps may have been left out: back to one that holds some, all must be
+  // what they are said to be. A scan has seen that by itself.
+  for (auto e = found; e != entries.begin();) {
+    const ChunkEntry& before = *--e;
+    if (!r.agrees(before)) return false;
+    if (!r.follows(before, e[1])) return false;
+    if (before.steps.count != 0) break;
+  }
   r.offset_bytes = found->offset_bytes;
   r.next_number = found->number;
   r.knows_previous = false;

@@ -12,6 +12,7 @@ namespace {
 // How far from the end of a file its end chunk is looked for, and the index before it.
 constexpr uint64_t kEndSearchBytes = uint64_t{64} << 10;
 constexpr uint64_t kIndexSearchBytes = limits::kStoredBytes + 2 * uint64_t{limits::kHeaderBytes};
+constexpr size_t kWindowBytes = size_t{64} << 10;
 
 std::optional<ChunkHeader> header_at(ByteSource& source, uint64_t offset_bytes) {
   std::vector<uint8_t> bytes(limits::kHeaderBytes);
@@ -37,11 +38,10 @@ ChunkEntry entry_of(const ChunkHeader& header, uint64_t offset_bytes) {
 // The chunk of `kind` that ends at `end_bytes`, searched backwards over `reach_bytes`.
 std::optional<ChunkEntry> chunk_before(ByteSource& source, uint64_t end_bytes, ChunkKind kind,
                                        uint64_t reach_bytes) {
-  constexpr uint64_t kWindowBytes = uint64_t{64} << 10;
   const uint64_t least = end_bytes - std::min(end_bytes, reach_bytes);
   std::vector<uint8_t> window;
   for (uint64_t high = end_bytes / 8 * 8; high > least;) {
-    const uint64_t low = std::max(least / 8 * 8, high - std::min(high, kWindowBytes));
+    const uint64_t low = std::max(least / 8 * 8, high - std::min<uint64_t>(high, kWindowBytes));
     window.resize(high - low + kMagicEnd);
     window.resize(source.read(low, window));
     for (uint64_t at = high; at > low;) {
@@ -80,13 +80,35 @@ std::vector<uint64_t> record_of(ByteSource& source, const ChunkEntry& entry) {
 
 }  // namespace
 
+std::optional<uint64_t> next_chunk_magic(ByteSource& source, uint64_t offset_bytes) {
+  std::vector<uint8_t> window(kWindowBytes);
+  for (uint64_t at = (offset_bytes + 7) / 8 * 8; at < source.size_bytes();) {
+    const size_t count = source.read(at, window);
+    if (count < kChunkHeaderBytes) return std::nullopt;
+    const size_t usable = count - kMagicEnd;
+    for (size_t i = 0; i <= usable; i += 8)
+      if (has_chunk_magic({window.data() + i, count - i})) return at + i;
+    at += usable / 8 * 8 + 8;
+  }
+  return std::nullopt;
+}
+
 std::vector<ChunkEntry> scan_chunks(ByteSource& source) {
   std::vector<ChunkEntry> out;
+  const auto first = header_at(source, 0);
+  if (!first) return out;
   for (uint64_t at = 0; at < source.size_bytes();) {
     const auto header = header_at(source, at);
-    if (!header) break;
-    out.push_back(entry_of(*header, at));
-    at += out.back().size_bytes;
+    const bool ours = header && header->uuid == first->uuid &&
+                      (out.empty() || header->number > out.back().number);
+    if (ours) {
+      out.push_back(entry_of(*header, at));
+      at += out.back().size_bytes;
+      continue;
+    }
+    const auto next = next_chunk_magic(source, at + 8);
+    if (!next) break;
+    at = *next;
   }
   return out;
 }

@@ -1,12 +1,4 @@
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <utility>
 #include <vector>
 
 #include "traces/check.h"
@@ -14,102 +6,11 @@
 #include "traces/crc32c.h"
 #include "traces/limits.h"
 #include "traces/little_endian.h"
+#include "traces/output_file.h"
 #include "traces/zstd_frame.h"
 
 namespace redecode {
 namespace {
-
-// An output file; the first failure is kept and thrown again by every later write.
-class OutputFile {
- public:
-  OutputFile(const std::filesystem::path& path, bool overwrite) : name_(path.string()) {
-    // Cut to nothing only once it is ours alone.
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL);
-    descriptor_ = ::open(path.c_str(), flags, 0666);
-    if (descriptor_ >= 0) {
-      lock();
-      return;
-    }
-    const int error = errno;
-    if (error == EEXIST)
-      throw Error(ErrorCode::usage, "file exists; allow overwriting to replace it", name_);
-    if (error == ENOENT || error == ENOTDIR)
-      throw Error(ErrorCode::missing, "cannot create: no such folder", name_);
-    throw Error(ErrorCode::environment, std::string("cannot create: ") + std::strerror(error),
-                name_);
-  }
-  ~OutputFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void write(std::span<const uint8_t> bytes) {
-    throw_if_failed();
-    REDECODE_CHECK(descriptor_ >= 0);
-    while (!bytes.empty()) {
-      const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) fail(n < 0 ? errno : EIO);
-      bytes = bytes.subspan(static_cast<size_t>(n));
-      bytes_written_ += static_cast<uint64_t>(n);
-    }
-  }
-
-  // Waits until the disk has everything.
-  void sync() {
-    throw_if_failed();
-    if (::fdatasync(descriptor_) != 0 && errno != EINVAL && errno != ENOSYS) fail(errno);
-  }
-
-  void close() {
-    throw_if_failed();
-    const int result = ::close(std::exchange(descriptor_, -1));
-    if (result != 0 && errno != EINTR) fail(errno);
-  }
-
-  void throw_if_failed() const {
-    if (error_ != 0) {
-      throw Error(ErrorCode::environment, std::string("cannot write: ") + std::strerror(error_),
-                  name_ + ": byte " + std::to_string(bytes_written_));
-    }
-  }
-  bool usable() const { return error_ == 0 && descriptor_ >= 0; }
-  uint64_t bytes_written() const { return bytes_written_; }
-  const std::string& name() const { return name_; }
-
-  // From here on the file is whole: a failed write is cut back to this.
-  void mark_whole() { whole_bytes_ = bytes_written_; }
-
- private:
-  void lock() {
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
-      ::close(std::exchange(descriptor_, -1));
-      if (error == EWOULDBLOCK)
-        throw Error(ErrorCode::usage, "another recording writes this file: name another one",
-                    name_);
-      throw Error(ErrorCode::environment, std::string("cannot lock: ") + std::strerror(error),
-                  name_);
-    }
-    // A device has no length.
-    if (::ftruncate(descriptor_, 0) != 0 && errno != EINVAL) fail(errno);
-  }
-
-  [[noreturn]] void fail(int error) {
-    error_ = error;
-    // Best effort: where it does not work, readers find the cut by themselves.
-    [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, static_cast<off_t>(whole_bytes_));
-    throw_if_failed();
-    std::abort();
-  }
-
-  std::string name_;
-  int descriptor_ = -1;
-  int error_ = 0;
-  uint64_t bytes_written_ = 0;
-  uint64_t whole_bytes_ = 0;
-};
 
 std::span<const uint8_t> as_bytes(MessageWords words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};

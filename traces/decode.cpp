@@ -152,6 +152,15 @@ RowColumns read_columns(schema::Step::Reader in) {
   c.positions = take_list<uint32_t>(in.getPositions(), limits::kRows, kWhat);
   c.tokens = take_list<uint16_t>(in.getTokens(), limits::kRows, kWhat);
   c.tokens_high = take_list<uint16_t>(in.getTokensHigh(), limits::kRows, kWhat);
+  if (const auto packed = in.getPackedTokens(); packed.size() != 0) {
+    if (packed.size() % 3 != 0 || !c.tokens.empty())
+      throw Error(ErrorCode::corrupt, "packed tokens of a step are malformed");
+    limits::check(packed.size() / 3, limits::kRows, kWhat);
+    for (size_t i = 0; i < packed.size(); i += 3) {
+      c.tokens.push_back(static_cast<uint16_t>(packed[i] | packed[i + 1] << 8));
+      c.tokens_high.push_back(packed[i + 2]);
+    }
+  }
   c.slots = take_list<uint32_t>(in.getSlots(), limits::kRows, kWhat);
   c.wants_output = take_list<uint8_t>(in.getWantsOutput(), limits::kRows, kWhat);
   return c;

@@ -141,13 +141,30 @@ void write_arrival(const Arrival& a, schema::Arrival::Builder out) {
   out.setSeed(a.sampling.seed);
 }
 
+// More than 16 bits, and no more than 24: then three bytes a token are the smallest.
+bool fits_three_bytes(const RowColumns& c) {
+  if (c.tokens_high.empty()) return false;
+  for (const uint16_t high : c.tokens_high)
+    if (high > 0xff) return false;
+  return true;
+}
+
 void write_columns(const RowColumns& c, schema::Step::Builder out) {
   out.setRowCount(c.row_count);
   const auto size = [](const auto& column) { return static_cast<unsigned>(column.size()); };
   if (!c.requests.empty()) set_all(out.initRequests(size(c.requests)), c.requests);
   if (!c.positions.empty()) set_all(out.initPositions(size(c.positions)), c.positions);
-  if (!c.tokens.empty()) set_all(out.initTokens(size(c.tokens)), c.tokens);
-  if (!c.tokens_high.empty()) set_all(out.initTokensHigh(size(c.tokens_high)), c.tokens_high);
+  if (fits_three_bytes(c)) {
+    auto packed = out.initPackedTokens(size(c.tokens) * 3);
+    for (size_t i = 0; i < c.tokens.size(); ++i) {
+      packed[3 * i] = static_cast<uint8_t>(c.tokens[i]);
+      packed[3 * i + 1] = static_cast<uint8_t>(c.tokens[i] >> 8);
+      packed[3 * i + 2] = static_cast<uint8_t>(c.tokens_high[i]);
+    }
+  } else {
+    if (!c.tokens.empty()) set_all(out.initTokens(size(c.tokens)), c.tokens);
+    if (!c.tokens_high.empty()) set_all(out.initTokensHigh(size(c.tokens_high)), c.tokens_high);
+  }
   if (!c.slots.empty()) set_all(out.initSlots(size(c.slots)), c.slots);
   if (!c.wants_output.empty()) {
     auto list = out.initWantsOutput(size(c.wants_output));

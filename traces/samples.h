@@ -1,4 +1,4 @@
-// traces/samples.h - two public traces that the program carries with it, so that it needs no files.
+// traces/samples.h - public data that the program carries with it, so that it needs no files.
 //
 // Sources and licences: traces/data/ATTRIBUTION.md.
 #pragma once
@@ -11,5 +11,8 @@ std::string_view mooncake_sample();
 // The first 500 rows of the Azure LLM inference trace 2023 (conversation), for parse_azure.
 // CC-BY 4.0.
 std::string_view azure_sample();
+
+// Text of the first tool-calling dialogues of tau-bench (airline, gpt-4o), a line a message. MIT.
+std::string_view dialogue_sample();
 
 }  // namespace redecode

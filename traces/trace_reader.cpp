@@ -31,8 +31,7 @@ TraceHeader header_of(ContainerReader& container) {
 struct TraceReader::Impl {
   Impl(SetSource files, ReadOptions read_options) : set(std::move(files)), options(read_options) {
     open(set.take_first());
-    const uint8_t* uuid = container->uuid().data();
-    id = digest_hex(load_le<uint64_t>(uuid)) + digest_hex(load_le<uint64_t>(uuid + 8));
+    id = file_id();
     header = file_header;
     rows = RowCodec(header.engine.page_size);
     state = ScheduleState(header.engine.page_size);
@@ -43,6 +42,22 @@ struct TraceReader::Impl {
     container = std::make_unique<ContainerReader>(std::move(source), FileKind::trace, options);
     file_header = header_of(*container);
     file = codec::EndTotals();
+    file_steps_damaged = 0;
+    was_sought = false;
+  }
+
+  // The set that the file in hand belongs to: its first file is named by its own id.
+  std::string set_id() const {
+    return file_header.place.set.empty() ? file_id() : file_header.place.set;
+  }
+  std::string file_id() const {
+    const uint8_t* uuid = container->uuid().data();
+    return digest_hex(load_le<uint64_t>(uuid)) + digest_hex(load_le<uint64_t>(uuid + 8));
+  }
+  void check_set(const std::string& expected) const {
+    if (set_id() != expected)
+      throw Error(ErrorCode::corrupt, "file belongs to another trace set: move it elsewhere",
+                  container->source().name());
   }
 
   // The next file of a set; false when there is none.
@@ -56,7 +71,9 @@ struct TraceReader::Impl {
     done_payload_bytes += container->payload_bytes();
     const Digest last = container->last_chunk();
     const bool was_cut = container->end() == FileEnd::cut || container->has_skipped();
+    const std::string last_set = set_id();
     open(std::move(source));
+    check_set(last_set);
     const bool follows = file_header.place.previous == last;
     if (!missing && !follows && !was_cut && !options.salvage)
       throw Error(ErrorCode::corrupt, "file does not follow the one before it in its set",
@@ -90,7 +107,7 @@ struct TraceReader::Impl {
     summary.steps_lost += gap.count;
   }
 
-  void read_end(schema::End::Reader in, const RecordView& record) {
+  void read_end(schema::End::Reader in, const RecordView& record, TraceRecord& out) {
     if (!record.in_end_chunk) throw Error(ErrorCode::corrupt, "end record before the end chunk");
     codec::EndTotals stated;
     codec::read(in, stated);
@@ -98,12 +115,36 @@ struct TraceReader::Impl {
     file.records = container->records() - 1;
     if (!container->has_skipped() && stated != file)
       throw Error(ErrorCode::corrupt, "end record does not match what was read");
+    give_lost_tail(stated, out);
   }
 
-  void read_keyframe(schema::Keyframe::Reader in, const RecordView& record) {
+  // Steps that were damaged behind the last one that was read: the end record counts them.
+  void give_lost_tail(const codec::EndTotals& stated, TraceRecord& out) {
+    const uint64_t accounted = file.steps + file.steps_lost + file_steps_damaged;
+    const uint64_t total = stated.steps + stated.steps_lost;
+    if (knows_next && !was_sought && total > accounted)
+      give_lost(next_step + (total - accounted), out);
+  }
+
+  // A gap up to `continues_at`, where steps are missing that nothing accounts for.
+  void give_lost(StepIndex continues_at, TraceRecord& out) {
+    if (!knows_next || pending_causes == 0 || continues_at <= next_step) return;
+    out.gap = Gap{.first = next_step,
+                  .last = continues_at - 1,
+                  .count = continues_at - next_step,
+                  .bytes = std::exchange(pending_bytes, 0),
+                  .causes = std::exchange(pending_causes, 0)};
+    count(*out.gap);
+    file_steps_damaged += out.gap->count;
+    next_step = continues_at;
+    state.apply_gap(out.gap->last);
+  }
+
+  void read_keyframe(schema::Keyframe::Reader in, const RecordView& record, TraceRecord& out) {
     if (!record.starts_chunk) throw Error(ErrorCode::corrupt, "keyframe inside a chunk");
     Keyframe keyframe;
     codec::read(in, keyframe);
+    give_lost(keyframe.next_step, out);
     rows.reset(keyframe);
     if (!has_start) start = keyframe;
     if (!has_start || resumes) state.restore(keyframe);
@@ -111,21 +152,13 @@ struct TraceReader::Impl {
     resumes = false;
   }
 
-  // Puts `step` into `out`, behind a gap where steps are missing that nothing accounts for.
+  // Puts `step` into `out`, behind a gap where steps are missing that no keyframe told of.
   void give(Step step, TraceRecord& out) {
-    const bool jumps = knows_next && step.index > next_step;
-    if (jumps && pending_causes != 0) {
-      out.gap = Gap{.first = next_step,
-                    .last = step.index - 1,
-                    .count = step.index - next_step,
-                    .bytes = pending_bytes,
-                    .causes = pending_causes};
-      count(*out.gap);
-      state.apply_gap(out.gap->last);
+    give_lost(step.index, out);
+    if (out.gap)
       queued.push_back(std::move(step));
-    } else {
+    else
       out.step = std::move(step);
-    }
     pending_causes = 0;
     pending_bytes = 0;
   }
@@ -191,11 +224,13 @@ struct TraceReader::Impl {
           return give_gap(gap, out);
         }
         case Root::KEYFRAME:
-          has_value = false;
-          return read_keyframe(root.getKeyframe(), record);
+          read_keyframe(root.getKeyframe(), record, out);
+          has_value = out.gap.has_value();
+          return;
         case Root::END:
-          has_value = false;
-          return read_end(root.getEnd(), record);
+          read_end(root.getEnd(), record, out);
+          has_value = out.gap.has_value();
+          return;
         case Root::HEADER:
           throw Error(ErrorCode::corrupt, "a second header record");
         case Root::SCHEMA:
@@ -214,10 +249,23 @@ struct TraceReader::Impl {
     return true;
   }
 
+  // Nothing was read yet that says where the steps began: the index does, or chunk headers.
+  void learn_next(uint64_t chunk) {
+    std::vector<ChunkEntry> entries = index_entries();
+    if (entries.empty()) entries = scan_chunks(container->source());
+    for (const ChunkEntry& e : entries) {
+      if (e.number < chunk || e.steps.count == 0) continue;
+      next_step = e.steps.first;
+      knows_next = true;
+      return;
+    }
+  }
+
   void note(const Damage& damage) {
     summary.damaged_chunks += damage.last_chunk - damage.first_chunk + 1;
     pending_causes |= kGapDamaged;
     pending_bytes += damage.size_bytes;
+    if (!knows_next) learn_next(damage.first_chunk);
     resumes = true;
     notes.push_back(container->source().name() + ": byte " + std::to_string(damage.offset_bytes) +
                     ": " + damage.reason);
@@ -249,6 +297,8 @@ struct TraceReader::Impl {
           pending_causes |= kGapDamaged;
           notes.push_back(error.what());
           out = TraceRecord();
+          queued.clear();
+          container->skip_chunk();
         }
       }
       update();
@@ -257,6 +307,10 @@ struct TraceReader::Impl {
   }
 
   bool seek(StepIndex step) {
+    if (set.is_set()) {
+      set.restart();
+      open(set.take_first());
+    }
     for (;;) {
       if (seek_here(step)) return true;
       if (!set.has_next() || !open_next()) return false;
@@ -270,6 +324,7 @@ struct TraceReader::Impl {
     queued.clear();
     block.close();
     knows_next = false;
+    was_sought = true;
     resumes = true;
     has_start = false;
     return true;
@@ -298,7 +353,9 @@ struct TraceReader::Impl {
   TraceHeader header, file_header;
   std::string id;
   FileSummary summary;
-  codec::EndTotals file;  // of the file in hand
+  codec::EndTotals file;            // of the file in hand
+  uint64_t file_steps_damaged = 0;  // of it, that our own gaps count
+  bool was_sought = false;          // not all of it was asked for
   std::deque<Step> queued;
   std::vector<std::string> notes;
   ScheduleState state{0};  // after what was given

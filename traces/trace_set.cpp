@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "traces/error.h"
+#include "traces/output_file.h"
+#include "traces/trace_set_reader.h"
 
 namespace redecode {
 namespace {
@@ -29,15 +31,16 @@ struct TraceSetWriter::Impl {
     open_file(overwrite);
   }
 
-  void make_folder(bool overwrite) const {
+  void make_folder(bool overwrite) {
     std::error_code error;
     std::filesystem::create_directory(path, error);
     if (error && !std::filesystem::is_directory(path))
       throw Error(error == std::errc::no_such_file_or_directory ? ErrorCode::missing
                                                                 : ErrorCode::environment,
                   "cannot make the folder of the set: " + error.message(), path.string());
+    lock.emplace(WriteLock::of_folder(path));
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
-      if (entry.path().extension() != ".rdt") continue;
+      if (!is_set_file_name(entry.path().filename().string())) continue;
       if (!overwrite)
         throw Error(ErrorCode::usage,
                     "the folder holds a trace set; allow overwriting to replace it", path.string());
@@ -119,6 +122,7 @@ struct TraceSetWriter::Impl {
   TraceHeader header;
   WriterOptions options;
   RotateOptions rotate;
+  std::optional<WriteLock> lock;  // of the folder
   std::optional<TraceWriter> writer;
   Manifest manifest;
   SetFile file;

@@ -62,6 +62,11 @@ std::string look_into(const std::filesystem::path& folder, SetFile& file) {
 
 }  // namespace
 
+bool is_set_file_name(const std::string& name) {
+  uint32_t number = 0;
+  return number_of(name, number);
+}
+
 bool is_set(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored) || path.filename() == kManifestName;
@@ -98,7 +103,7 @@ std::string to_json(const Manifest& manifest) {
 }
 
 SetSource::SetSource(const std::filesystem::path& path) {
-  if (!is_set(path)) {
+  if (!redecode::is_set(path)) {
     first_ = open_file(path);
     return;
   }

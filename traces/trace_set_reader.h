@@ -3,12 +3,16 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "traces/byte_source.h"
 #include "traces/trace_set.h"
 
 namespace redecode {
+
+// Whether a file of this name belongs to the set of its folder: 00000012.rdt.
+bool is_set_file_name(const std::string& name);
 
 class SetSource {
  public:
@@ -18,6 +22,8 @@ class SetSource {
 
   std::unique_ptr<ByteSource> take_first();
   bool has_next() const { return next_ < files_.size(); }
+  bool is_set() const { return !files_.empty(); }
+  void restart() { next_ = 0; }  // of a set: take_first gives its first file again
   // nullptr at the end. `missing`: a number between this file and the one before is not there.
   // Errors: missing, unless `skip_missing`; as open_file.
   std::unique_ptr<ByteSource> take_next(bool skip_missing, bool& missing);

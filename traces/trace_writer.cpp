@@ -163,6 +163,7 @@ struct TraceWriter::Impl {
   codec::Message header_message;
   ContainerWriter container;
   codec::EndTotals totals;
+  ValueDigest digester;
   bool chunk_is_open = false;
   uint64_t keyframe_bytes = 0;  // of the open chunk
   bool closed = false;
@@ -193,7 +194,7 @@ void TraceWriter::write(const Step& step) {
     impl_->write_row_step(step);
   ++impl_->totals.steps;
   impl_->totals.rows += step.rows.size();
-  impl_->totals.digest = combine(impl_->totals.digest, digest_step(step));
+  impl_->totals.digest = combine(impl_->totals.digest, digest_step(step, impl_->digester));
 }
 
 void TraceWriter::write(const StepOutput& output) {

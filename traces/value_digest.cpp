@@ -25,6 +25,12 @@ void add(ValueDigest& d, const Arrival& a) {
 
 Digest digest_step(const Step& step) {
   ValueDigest d;
+  return digest_step(step, d);
+}
+
+Digest digest_step(const Step& step, ValueDigest& d) {
+  d.reserve(16 + step.departures.size() * 2 + step.arrivals.size() * 12 +
+            step.page_changes.size() * 4 + step.rows.size() * 5);
   d.add(step.index);
   d.add(static_cast<uint8_t>(step.phase));
   d.add(step.bucket);

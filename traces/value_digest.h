@@ -7,6 +7,7 @@
 
 #include "traces/digest.h"
 #include "traces/little_endian.h"
+#include "traces/step.h"
 
 namespace redecode {
 
@@ -19,14 +20,22 @@ class ValueDigest {
   }
   void add(float value) { words_.push_back(std::bit_cast<uint32_t>(value)); }
 
+  void reserve(size_t values) { words_.reserve(values); }
+  // The values count as little-endian; the object can be used again then.
   Digest finish() {
-    std::vector<uint8_t> bytes(words_.size() * 8);
-    for (size_t i = 0; i < words_.size(); ++i) store_le<uint64_t>(bytes.data() + 8 * i, words_[i]);
-    return digest_bytes(bytes.data(), bytes.size());
+    if constexpr (std::endian::native != std::endian::little)
+      for (uint64_t& word : words_)
+        store_le<uint64_t>(reinterpret_cast<uint8_t*>(&word), uint64_t{word});
+    const Digest digest = digest_bytes(words_.data(), words_.size() * 8);
+    words_.clear();
+    return digest;
   }
 
  private:
   std::vector<uint64_t> words_;
 };
+
+// As digest_step of trace_file.h; `scratch` keeps its memory for the next one.
+Digest digest_step(const Step& step, ValueDigest& scratch);
 
 }  // namespace redecode

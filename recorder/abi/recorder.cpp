@@ -187,13 +187,23 @@ bool Recorder::drain(Producer& producer, uint64_t until) {
     const Taken taken = assembler_.take(record);
     if (taken == Taken::held && !of_steps && !closing_) return moved;
     REDECODE_CHECK(taken != Taken::unsound || kind == RecordKind::step);
-    if (assembler_.has_books())
-      producer.books_position = std::min(producer.books_position, producer.position);
+    pin_books(producer);
     producer.position += record.head.size_bytes;
     moved = true;
     if (kind == RecordKind::step || kind == RecordKind::outputs) after_step();
   }
   return moved;
+}
+
+// Books that wait for their step are in no chunk yet: the ring keeps them until they are.
+void Recorder::pin_books(Producer& producer) {
+  if (assembler_.has_books()) {
+    producer.books_position = std::min(producer.books_position, producer.position);
+    has_pins_ = true;
+  } else if (has_pins_) {
+    for (const auto& each : producers_) each->books_position = UINT64_MAX;
+    has_pins_ = false;
+  }
 }
 
 // What a closed chunk holds is safe: its room in the rings is given back.
@@ -202,9 +212,7 @@ void Recorder::after_step() {
 }
 
 void Recorder::give_back() {
-  const bool books = assembler_.has_books();
   for (const auto& producer : producers_) {
-    if (!books) producer->books_position = UINT64_MAX;
     const uint64_t safe = std::min(producer->position, producer->books_position);
     if (safe > producer->lane->ring().tail()) producer->lane->ring().give_back(safe);
   }

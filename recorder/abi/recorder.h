@@ -68,6 +68,7 @@ class Recorder {
   bool pass();
   bool drain(Producer& producer, uint64_t until);
   void drain_triggered();
+  void pin_books(Producer& producer);
   void after_step();
   void give_back();
   void flush_chunk(bool sync);
@@ -97,6 +98,7 @@ class Recorder {
   std::map<std::string, uint32_t, std::less<>> ids_;
   uint32_t next_id_ = 0;
 
+  bool has_pins_ = false;
   uint64_t last_flush_ms_ = 0, last_sync_ms_ = 0;  // of the thread
   std::thread thread_;
 };

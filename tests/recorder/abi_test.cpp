@@ -308,7 +308,7 @@ TEST_CASE("the first error is told, and what cannot be is refused") {
   std::filesystem::remove(good);
   Recording r(o);
   o.overwrite = 1;
-  refuses(o, "another recording writes this file");
+  refuses(o, "writ");
   rr_lane* other = rr_lane_open(r.recorder);
   FakeEngine engine(2);
   CHECK(engine.step(r.lane, 0) == RR_OK);

@@ -88,6 +88,8 @@ struct Step {
   # Whether logits are computed and a token is sampled. Left out: all rows do.
   timeUs @13 :UInt64;        # since the recording began; 0: not known
   rowsLeftOut @14 :UInt32;   # rows of the batch that sampling or redaction left out
+  packedTokens @15 :Data;
+  # Tokens of 3 bytes each, little-endian, in place of `tokens` and `tokensHigh`
 }
 
 struct Keyframe {
