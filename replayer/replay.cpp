@@ -24,6 +24,25 @@ void check_range(const Trace& trace, const StepRange& range) {
                 "--steps");
 }
 
+// What the rows of the range need must be there from their first token on.
+void check_whole(const Trace& trace, const StepRange& range) {
+  if (!trace.start.running.empty())
+    throw Error(ErrorCode::incomparable,
+                "the trace begins while " + std::to_string(trace.start.running.size()) +
+                    " requests run, and their first steps are not in it: replay the whole set, or "
+                    "take a part out of it with `redecode trace cut`");
+  for (const Gap& gap : trace.gaps) {
+    if (gap.first > range.last) continue;
+    const StepIndex first = trace.steps.front().index;
+    throw Error(
+        ErrorCode::incomparable,
+        to_text(gap) + "; " +
+            (gap.first > first ? "replay what comes before: --steps " + std::to_string(first) +
+                                     ".." + std::to_string(gap.first - 1)
+                               : "nothing before it can be replayed"));
+  }
+}
+
 }  // namespace
 
 void check_model(const Trace& trace, const ModelIdentity& model) {
@@ -52,6 +71,7 @@ RunHeader run_header(const Trace& trace, const Mode& mode, const ModelIdentity& 
 
 ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
   check_range(trace, options.range);
+  check_whole(trace, options.range);
   EngineInstance engine({options.model.empty() ? trace.header.model.spec : options.model,
                          trace.header.engine, options.mode, options.threads, options.inspect,
                          true});

@@ -45,7 +45,8 @@ struct ReplayResult {
 
 // A step range other than the whole trace restores the KV first: earlier rows of the requests
 // concerned are decoded by a clean eager single-stream pass, whatever the mode. Errors:
-// incomparable (another model or weights than the trace's), usage (empty range, unknown defect or
+// incomparable (another model or weights than the trace's; steps are missing that the range
+// needs), usage (empty range, unknown defect or
 // order), corrupt.
 ReplayResult replay(const Trace& trace, const ReplayOptions& options);
 

@@ -101,92 +101,123 @@ void BlockDecoder::open(schema::StepBlock::Reader in) {
   read_tokens(in);
 }
 
+// Takes the columns of a block one step after the other.
+class BlockDecoder::Rows {
+ public:
+  Rows(schema::StepBlock::Reader in, uint64_t rows)
+      : page_steps_(in.getPageSteps()),
+        page_requests_(in.getPageRequests()),
+        page_indexes_(in.getPageIndexes()),
+        pages_(in.getPagePages()),
+        shared_(in.getPageShared()),
+        request_steps_(in.getRequestSteps()),
+        requests_(in.getRequests()),
+        exceptions_(in.getExceptionRows()),
+        positions_(in.getExceptionPositions()),
+        slots_(in.getExceptionSlots()),
+        wants_(in.getWantsOutput()) {
+    static constexpr const char* kWhat = "columns of a block differ in length";
+    has_indexes_ = is_given(page_indexes_, page_steps_.size(), kWhat);
+    has_shared_ = is_given(shared_, page_steps_.size(), kWhat);
+    has_wants_ = is_given(wants_, rows, kWhat);
+    if (page_requests_.size() != page_steps_.size() || pages_.size() != page_steps_.size() ||
+        positions_.size() != exceptions_.size() || slots_.size() != exceptions_.size())
+      corrupt(kWhat);
+    next_exception_ = exceptions_.size() != 0 ? exceptions_[0] : UINT64_MAX;
+  }
+
+  void take_pages(uint32_t ordinal, ScheduleState& state, Step& step) {
+    books_.page_changes.resize(1);
+    for (; page_at_ < page_steps_.size() && page_step_ + page_steps_[page_at_] == ordinal;
+         ++page_at_) {
+      page_step_ = ordinal;
+      page_request_ += page_requests_[page_at_];
+      page_ += pages_[page_at_];
+      const size_t entries = state.running(page_request_).request.pages.size();
+      const uint32_t index =
+          (has_indexes_ ? page_indexes_[page_at_] : 0) + static_cast<uint32_t>(entries);
+      limits::check(step.page_changes.size() + 1, limits::kPageChanges, "page changes of a step");
+      books_.page_changes[0] = {page_request_, index, page_, has_shared_ && shared_[page_at_]};
+      step.page_changes.push_back(books_.page_changes[0]);
+      state.apply_books(books_);
+    }
+  }
+
+  // Where the block states the requests of a step, they become the expected ones.
+  void take_requests(uint32_t ordinal, RowCodec& codec, const Step& step) {
+    if (request_at_ == request_steps_.size() || request_steps_[request_at_] != ordinal) return;
+    ++request_at_;
+    if (requests_.size() - id_at_ < step.rows.size()) corrupt("requests of a block are too few");
+    ids_.clear();
+    states_.clear();
+    RequestId id = 0;
+    for (size_t i = 0; i < step.rows.size(); ++i) {
+      ids_.push_back(id += requests_[id_at_++]);
+      states_.push_back(&codec.state().running(id));
+    }
+    codec.expected().set(step.phase, ids_, states_);
+  }
+
+  void take_row(ScheduleState& state, ScheduleState::Running& running, Row& row) {
+    row.position = running.request.next_position;
+    uint32_t slot_difference = 0;
+    if (row_at_ == next_exception_) {
+      row.position += positions_[exception_at_];
+      slot_difference = slots_[exception_at_];
+      ++exception_at_;
+      next_exception_ =
+          exception_at_ < exceptions_.size() ? row_at_ + exceptions_[exception_at_] : UINT64_MAX;
+      if (next_exception_ == row_at_) corrupt("exceptions of a block do not ascend");
+    }
+    row.slot = state.expected_slot(running, row.position) + slot_difference;
+    row.wants_output = !has_wants_ || wants_[static_cast<unsigned>(row_at_)];
+    state.advance(running, row.position, row.slot);
+    ++row_at_;
+  }
+
+  void finish() const {
+    if (page_at_ != page_steps_.size() || request_at_ != request_steps_.size() ||
+        id_at_ != requests_.size() || exception_at_ != exceptions_.size())
+      corrupt("a block has items of no step");
+  }
+
+ private:
+  capnp::List<uint32_t>::Reader page_steps_, page_requests_, page_indexes_, pages_;
+  capnp::List<bool>::Reader shared_;
+  capnp::List<uint32_t>::Reader request_steps_, requests_, exceptions_, positions_, slots_;
+  capnp::List<bool>::Reader wants_;
+  bool has_indexes_ = false, has_shared_ = false, has_wants_ = false;
+  unsigned page_at_ = 0, request_at_ = 0, id_at_ = 0, exception_at_ = 0;
+  uint32_t page_step_ = 0, page_request_ = 0, page_ = 0;
+  uint64_t next_exception_ = UINT64_MAX, row_at_ = 0;
+  std::vector<RequestId> ids_;
+  std::vector<ScheduleState::Running*> states_;
+  Step books_;
+};
+
 void BlockDecoder::read_rows(schema::StepBlock::Reader in) {
-  static constexpr const char* kWhat = "columns of a block differ in length";
   ScheduleState& state = rows_.state();
-  const auto page_steps = in.getPageSteps();
-  const auto page_requests = in.getPageRequests();
-  const auto page_indexes = in.getPageIndexes();
-  const auto pages = in.getPagePages();
-  const auto shared = in.getPageShared();
-  const auto request_steps = in.getRequestSteps();
-  const auto requests = in.getRequests();
-  const auto exceptions = in.getExceptionRows();
-  const auto exception_positions = in.getExceptionPositions();
-  const auto exception_slots = in.getExceptionSlots();
-  const auto wants = in.getWantsOutput();
-  const bool has_indexes = is_given(page_indexes, page_steps.size(), kWhat);
-  const bool has_shared = is_given(shared, page_steps.size(), kWhat);
-  const bool has_wants = is_given(wants, lane_of_row_.size(), kWhat);
-  if (page_requests.size() != page_steps.size() || pages.size() != page_steps.size() ||
-      exception_positions.size() != exceptions.size() ||
-      exception_slots.size() != exceptions.size())
-    corrupt(kWhat);
-  unsigned page_at = 0, request_at = 0, id_at = 0, exception_at = 0;
-  uint32_t page_step = 0, page_request = 0, page = 0;
-  uint64_t next_exception = exceptions.size() != 0 ? exceptions[0] : UINT64_MAX;
+  Rows columns(in, lane_of_row_.size());
   uint64_t row_at = 0;
-  std::vector<RequestId> ids;
-  std::vector<ScheduleState::Running*> states;
-  Step books;
   for (uint32_t ordinal = 0; ordinal < steps_.size(); ++ordinal) {
     Step& step = steps_[ordinal];
     rows_.expected().depart(step);
     state.apply_books(step);
-    books.page_changes.resize(1);
-    for (; page_at < page_steps.size() && page_step + page_steps[page_at] == ordinal; ++page_at) {
-      page_step = ordinal;
-      page_request += page_requests[page_at];
-      page += pages[page_at];
-      const size_t entries = state.running(page_request).request.pages.size();
-      const uint32_t index =
-          (has_indexes ? page_indexes[page_at] : 0) + static_cast<uint32_t>(entries);
-      books.page_changes[0] = {page_request, index, page, has_shared && shared[page_at]};
-      limits::check(step.page_changes.size() + 1, limits::kPageChanges, "page changes of a step");
-      step.page_changes.push_back(books.page_changes[0]);
-      state.apply_books(books);
-    }
-    const bool stated = request_at < request_steps.size() && request_steps[request_at] == ordinal;
-    ids.clear();
-    states.clear();
-    if (stated) {
-      ++request_at;
-      if (requests.size() - id_at < step.rows.size()) corrupt("requests of a block are too few");
-      RequestId id = 0;
-      for (size_t i = 0; i < step.rows.size(); ++i) {
-        ids.push_back(id += requests[id_at++]);
-        states.push_back(&state.running(id));
-      }
-      rows_.expected().set(step.phase, ids, states);
-    }
+    columns.take_pages(ordinal, state, step);
+    columns.take_requests(ordinal, rows_, step);
     const std::vector<RequestId>& expected = rows_.expected().of(step.phase);
     const auto& known = rows_.expected().states_of(step.phase);
     if (expected.size() != step.rows.size()) corrupt("a step of a block has other rows than said");
-    for (size_t i = 0; i < step.rows.size(); ++i, ++row_at) {
+    for (size_t i = 0; i < step.rows.size(); ++i) {
       ScheduleState::Running& running = *known[i];
-      Row& row = step.rows[i];
-      row.request = expected[i];
-      row.position = running.request.next_position;
-      uint32_t slot_difference = 0;
-      if (row_at == next_exception) {
-        row.position += exception_positions[exception_at];
-        slot_difference = exception_slots[exception_at];
-        ++exception_at;
-        next_exception =
-            exception_at < exceptions.size() ? row_at + exceptions[exception_at] : UINT64_MAX;
-        if (next_exception == row_at) corrupt("exceptions of a block do not ascend");
-      }
-      row.slot = state.expected_slot(running, row.position) + slot_difference;
-      row.wants_output = !has_wants || wants[static_cast<unsigned>(row_at)];
-      state.advance(running, row.position, row.slot);
+      step.rows[i].request = expected[i];
+      columns.take_row(state, running, step.rows[i]);
       if (running.tag <= lane_base_) running.tag = lane_base_ + ++lane_count_;
-      lane_of_row_[row_at] = running.tag - lane_base_ - 1;
+      lane_of_row_[row_at++] = running.tag - lane_base_ - 1;
     }
     state.set_next_step(step.index + 1);
   }
-  if (page_at != page_steps.size() || request_at != request_steps.size() ||
-      id_at != requests.size() || exception_at != exceptions.size())
-    corrupt("a block has items of no step");
+  columns.finish();
 }
 
 void BlockDecoder::read_tokens(schema::StepBlock::Reader in) {

@@ -70,6 +70,7 @@ class BlockDecoder {
   void close() { given_ = steps_.size(); }
 
  private:
+  class Rows;
   void read_rows(schema::StepBlock::Reader in);
   void read_tokens(schema::StepBlock::Reader in);
 

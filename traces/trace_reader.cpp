@@ -43,7 +43,7 @@ struct TraceReader::Impl {
     file_header = header_of(*container);
     file = codec::EndTotals();
     file_steps_damaged = 0;
-    was_sought = false;
+    is_partial = false;
   }
 
   // The set that the file in hand belongs to: its first file is named by its own id.
@@ -122,7 +122,7 @@ struct TraceReader::Impl {
   void give_lost_tail(const codec::EndTotals& stated, TraceRecord& out) {
     const uint64_t accounted = file.steps + file.steps_lost + file_steps_damaged;
     const uint64_t total = stated.steps + stated.steps_lost;
-    if (knows_next && !was_sought && total > accounted)
+    if (knows_next && !is_partial && total > accounted)
       give_lost(next_step + (total - accounted), out);
   }
 
@@ -253,12 +253,16 @@ struct TraceReader::Impl {
   void learn_next(uint64_t chunk) {
     std::vector<ChunkEntry> entries = index_entries();
     if (entries.empty()) entries = scan_chunks(container->source());
+    uint64_t due = chunk;
     for (const ChunkEntry& e : entries) {
-      if (e.number < chunk || e.steps.count == 0) continue;
+      if (e.number < chunk) continue;
+      if (e.number != due++) break;
+      if (e.steps.count == 0) continue;
       next_step = e.steps.first;
       knows_next = true;
       return;
     }
+    is_partial = true;
   }
 
   void note(const Damage& damage) {
@@ -324,7 +328,7 @@ struct TraceReader::Impl {
     queued.clear();
     block.close();
     knows_next = false;
-    was_sought = true;
+    is_partial = true;
     resumes = true;
     has_start = false;
     return true;
@@ -355,7 +359,7 @@ struct TraceReader::Impl {
   FileSummary summary;
   codec::EndTotals file;            // of the file in hand
   uint64_t file_steps_damaged = 0;  // of it, that our own gaps count
-  bool was_sought = false;          // not all of it was asked for
+  bool is_partial = false;          // not all of it was asked for, or its start is lost
   std::deque<Step> queued;
   std::vector<std::string> notes;
   ScheduleState state{0};  // after what was given

@@ -67,7 +67,7 @@ enum {
   RR_OK = 0,
   RR_DROPPED = 1,  /* no room in the ring: counted, a gap will say so */
   RR_TIMEOUT = 3,  /* RR_BLOCK waited block_timeout_us in vain; then as RR_DROPPED */
-  RR_FAILED = 4,   /* the file cannot be written any more (rr_error_text says why) */
+  RR_FAILED = 4,   /* the file cannot be written any more: rr_error_text says why */
   RR_EINVAL = -1,  /* an argument has no meaning: null, size, rows above 65536 */
   RR_ESTATE = -2,  /* wrong order of calls: rows without begin, steps from a second lane */
   RR_ETOOBIG = -3  /* larger than a quarter of the ring; counted as a loss */
@@ -106,7 +106,7 @@ typedef struct rr_options {
   uint32_t size; /* of this struct */
   uint32_t abi_version;
   const char *path;     /* the trace; with rotation the folder of a set */
-  const char *ring_dir; /* of ring files; NULL: /dev/shm where it can be written, else beside path */
+  const char *ring_dir; /* NULL: /dev/shm where it can be written, else beside path */
   uint64_t ring_bytes;  /* a lane; rounded up to a power of two; 0: 8 MiB */
   int32_t policy;       /* RR_DROP ... */
   uint32_t block_timeout_us; /* 0: for ever */

@@ -90,12 +90,15 @@ Offences check_tabs(const SourceFile& file) {
 Offences check_header_opening(const SourceFile& file) {
   if (!is_header(file.path)) return {};
   Offences offences;
-  const std::string opening = "// " + file.path + " - ";
+  // The C ABI is read by C99 compilers too: block comments and an include guard.
+  const bool is_c = file.text.starts_with("/*");
+  const std::string opening = (is_c ? "/* " : "// ") + file.path + " - ";
   if (!file.text.starts_with(opening) ||
       std::isspace(static_cast<unsigned char>(file.text[opening.size()])) != 0)
     offences.push_back(place(file, 1) + "does not start with \"" + opening + "purpose\"");
   const auto lines = lines_of(file.text);
-  if (std::find(lines.begin(), lines.end(), "#pragma once") == lines.end())
+  const bool guarded = is_c && file.text.find("#ifndef REDECODE_") != std::string::npos;
+  if (!guarded && std::find(lines.begin(), lines.end(), "#pragma once") == lines.end())
     offences.push_back(place(file, 1) + "has no #pragma once");
   return offences;
 }
