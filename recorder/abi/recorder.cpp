@@ -195,9 +195,9 @@ bool Recorder::drain(Producer& producer, uint64_t until) {
   return moved;
 }
 
-// Books that wait for their step are in no chunk yet: the ring keeps them until they are.
+// Books and losses that wait for their step are in no chunk yet: the ring keeps them until then.
 void Recorder::pin_books(Producer& producer) {
-  if (assembler_.has_books()) {
+  if (assembler_.has_pending()) {
     producer.books_position = std::min(producer.books_position, producer.position);
     has_pins_ = true;
   } else if (has_pins_) {

@@ -35,8 +35,11 @@ class Assembler {
   }
   // Why steps are missing where no loss record says it.
   void set_jump_cause(uint32_t causes) { jump_causes_ = causes; }
-  bool has_books() const {
-    return !step_.departures.empty() || !step_.arrivals.empty() || !step_.page_changes.empty();
+  // Something was taken that no record of the target holds yet: books of the next step, or a loss
+  // that is said before it.
+  bool has_pending() const {
+    return !step_.departures.empty() || !step_.arrivals.empty() || !step_.page_changes.empty() ||
+           loss_until_ > expected_;
   }
   StepIndex expected() const { return expected_; }
   uint64_t gaps() const { return gaps_; }

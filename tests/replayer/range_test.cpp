@@ -5,8 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 
-#include "traces/edit/history.h"
 #include "tests/engine/rig.h"
+#include "traces/edit/history.h"
 #include "traces/error.h"
 
 using namespace redecode;

@@ -54,9 +54,11 @@ bool asked_for(const CutOptions& o, RequestId request, const std::map<RequestId,
 }
 
 // Outputs of the rows that are left, with their new places.
-StepOutput output_of(const StepOutput& output, const std::vector<uint32_t>& places) {
+StepOutput output_of(const StepOutput& output, const std::vector<uint32_t>& places,
+                     const std::set<RequestId>& wanted) {
   StepOutput out = output;
   std::erase_if(out.rows, [&](RowOutput& row) {
+    if (!wanted.contains(row.request)) return true;
     if (row.row >= places.size() || places[row.row] == UINT32_MAX) return true;
     row.row = places[row.row];
     return false;
@@ -133,7 +135,8 @@ class Cutter {
     StepOutput none;
     none.step = step.index;
     const bool has_output = inside && at < trace_.outputs.size();
-    result_.trace.outputs.push_back(has_output ? output_of(trace_.outputs[at], places) : none);
+    result_.trace.outputs.push_back(has_output ? output_of(trace_.outputs[at], places, wanted_)
+                                               : none);
   }
 
   // Books of requests that are needed; in a cut by steps also of those that come inside it.

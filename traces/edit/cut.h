@@ -17,10 +17,10 @@
 namespace redecode {
 
 struct CutOptions {
-  StepIndex first = 0, last = UINT64_MAX;     // inclusive
-  std::optional<uint64_t> first_us, last_us;  // by Step::time_us instead
-  std::set<RequestId> requests;               // with `sessions`: rows of these only; none: all
-  std::set<SessionId> sessions;
+  StepIndex first = 0, last = UINT64_MAX;         // inclusive
+  std::optional<uint64_t> first_us{}, last_us{};  // by Step::time_us instead
+  std::set<RequestId> requests{};                 // with `sessions`: rows of these only; none: all
+  std::set<SessionId> sessions{};
 };
 
 struct CutResult {

@@ -1,5 +1,7 @@
 #include "traces/edit/recover.h"
 
+#include <algorithm>
+
 #include "traces/edit/same_file.h"
 #include "traces/json_writer.h"
 #include "traces/thousands.h"
@@ -12,11 +14,15 @@ class WriteAll final : public RecordTarget {
  public:
   WriteAll(TraceWriter& writer, RecoverResult& result) : writer_(writer), result_(result) {}
   void take(const Step& step) override {
+    if (result_.steps++ == 0) first_step_ = step.index;
     writer_.write(step);
-    ++result_.steps;
     next_step_ = step.index + 1;
   }
   void take(const StepOutput& output) override {
+    if (!holds(output.step)) {
+      ++result_.outputs_lost;
+      return;
+    }
     writer_.write(output);
     ++result_.outputs;
   }
@@ -33,6 +39,14 @@ class WriteAll final : public RecordTarget {
   StepIndex next_step() const { return next_step_; }
 
  private:
+  // An output is of no use without its step.
+  bool holds(StepIndex step) const {
+    if (result_.steps == 0 || step < first_step_ || step >= next_step_) return false;
+    return std::none_of(result_.gaps.begin(), result_.gaps.end(),
+                        [&](const Gap& gap) { return step >= gap.first && step <= gap.last; });
+  }
+
+  StepIndex first_step_ = 0;
   TraceWriter& writer_;
   RecoverResult& result_;
   StepIndex next_step_ = 0;
@@ -92,6 +106,8 @@ std::string to_text(const RecoverResult& r, const std::string& from, const std::
   if (r.end == FileEnd::cut)
     out += "  " + from + " was not closed; it ends at byte " + with_thousands(r.cut_offset_bytes) +
            "\n";
+  if (r.outputs_lost != 0)
+    out += "  " + with_thousands(r.outputs_lost) + " outputs left out: their steps are missing\n";
   for (const std::string& damage : r.damage) out += "  damaged: " + damage + '\n';
   for (const Gap& gap : r.gaps) out += "  " + to_text(gap) + '\n';
   return out;
@@ -101,7 +117,9 @@ std::string to_json(const RecoverResult& r, const std::string& from, const std::
   JsonWriter json;
   json.begin_object().member("from", from).member("to", to).member("steps", r.steps);
   json.member("steps_lost", r.steps_lost).member("steps_from_rings", r.steps_from_rings);
-  json.member("outputs", r.outputs).member("events", r.events);
+  json.member("outputs", r.outputs)
+      .member("outputs_lost", r.outputs_lost)
+      .member("events", r.events);
   json.member("exchanges", r.exchanges).member("was_closed", r.end == FileEnd::clean);
   json.key("damage").begin_array();
   for (const std::string& damage : r.damage) json.value(damage);

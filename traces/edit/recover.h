@@ -21,6 +21,7 @@ using MoreRecords = std::function<void(StepIndex next_step, RecordTarget& target
 struct RecoverResult {
   uint64_t steps = 0, outputs = 0, events = 0, exchanges = 0;
   uint64_t steps_from_rings = 0;
+  uint64_t outputs_lost = 0;        // their steps are missing
   std::vector<Gap> gaps;            // those that were recorded, too
   uint64_t steps_lost = 0;          // that the gaps count
   std::vector<std::string> damage;  // a sentence each: where, why
