@@ -6,6 +6,7 @@
 #include <string>
 #include <system_error>
 
+#include "cli/bench_record.h"
 #include "cli/check.h"
 #include "cli/command.h"
 #include "cli/compare.h"
@@ -14,9 +15,11 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/replay.h"
+#include "cli/serve.h"
 #include "cli/signals.h"
 #include "cli/stress.h"
 #include "cli/trace_command.h"
+#include "cli/traffic.h"
 #include "replayer/engine_instance.h"
 #include "traces/error.h"
 
@@ -54,7 +57,10 @@ void add_commands(CLI::App& app, CommandContext& context) {
   add_check(app, context);
   add_demo(app, context);
   add_stress(app, context);
+  add_serve(app, context);
   add_trace(app, context);
+  add_traffic(app, context);
+  add_bench(app, context);
   add_doctor(app, context);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/mode_options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/record_proxy.h"
 #include "cli/whole_number.h"
 #include "recorder/tap.h"
 #include "traces/error.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr const char* kExample =
     "redecode record -o fleet.rdt --workload agent --sessions 60 --rounds 4\n"
-    "  redecode record -o conversation.rdt --workload mooncake --scale 16 --requests 100";
+    "  redecode record -o conversation.rdt --workload mooncake --scale 16 --requests 100\n"
+    "  redecode record -o live.rdt --proxy --upstream http://127.0.0.1:8000";
 
 struct RecordOptions {
   std::string workload = "agent";
@@ -36,6 +38,7 @@ struct RecordOptions {
   std::optional<uint32_t> page_size, page_count, max_batch_rows, chunk_rows;
   std::vector<uint32_t> buckets;
   ModeOptions mode;
+  RecordProxyOptions proxy;
 };
 
 constexpr uint32_t kMostSessions = 1u << 20;
@@ -172,6 +175,8 @@ class TraceTarget final : public TapTarget {
 };
 
 int run_record(const CommandContext& context, const RecordOptions& o) {
+  if (o.proxy.on) return run_record_proxy(context, o.proxy, o.output, o.force);
+  if (!o.proxy.upstream.empty()) usage("needs --proxy", "--upstream");
   LiveRequest request;
   request.model = o.model;
   request.workload = workload_of(o);
@@ -250,6 +255,7 @@ void add_record(CLI::App& app, CommandContext& context) {
   add_traffic(command, *options);
   add_engine(command, *options);
   options->mode.add_to(*command);
+  add_proxy_options(*command, options->proxy);
   on_run(command, context, [&context, options] { return run_record(context, *options); });
 }
 

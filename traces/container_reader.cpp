@@ -474,13 +474,11 @@ bool ContainerReader::seek(StepIndex step, std::span<const ChunkEntry> entries) 
   };
   const auto found = std::find_if(entries.begin(), entries.end(), holds);
   if (found == entries.end() || !r.agrees(*found)) return false;
-  // No chunk with earlier steps may have been left out: back to one that holds some, all must be
-  // what they are said to be. A scan has seen that by itself.
-  for (auto e = found; e != entries.begin();) {
-    const ChunkEntry& before = *--e;
-    if (!r.agrees(before)) return false;
-    if (!r.follows(before, e[1])) return false;
-    if (before.steps.count != 0) break;
+  // No chunk with earlier steps may have been left out: back to one that holds some, or to the
+  // file's first, all must be what they are said to be.
+  for (auto e = found; e == found || e->steps.count == 0; --e) {
+    if (e->offset_bytes == 0) break;
+    if (e == entries.begin() || !r.agrees(e[-1]) || !r.follows(e[-1], *e)) return false;
   }
   r.offset_bytes = found->offset_bytes;
   r.next_number = found->number;

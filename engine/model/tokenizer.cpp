@@ -70,22 +70,28 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool bos) const {
         out.push_back(static_cast<uint8_t>(input[k]) + kFirstByteToken);
     i = end;
   }
+  // merged[i]: the token that out[i] and out[i + 1] together are, or -1.
+  const auto together = [&](size_t i) {
+    return find(entries_[static_cast<size_t>(out[i])].text +
+                entries_[static_cast<size_t>(out[i + 1])].text);
+  };
+  std::vector<int32_t> merged;
+  for (size_t i = 0; i + 1 < out.size(); ++i) merged.push_back(together(i));
   while (true) {
     float best = -1e10f;
-    size_t at = out.size();
-    int32_t merged = -1;
-    for (size_t i = 0; i + 1 < out.size(); ++i) {
-      const int32_t id = find(entries_[static_cast<size_t>(out[i])].text +
-                              entries_[static_cast<size_t>(out[i + 1])].text);
-      if (id >= 0 && entries_[static_cast<size_t>(id)].score > best) {
-        best = entries_[static_cast<size_t>(id)].score;
+    size_t at = merged.size();
+    for (size_t i = 0; i < merged.size(); ++i) {
+      if (merged[i] >= 0 && entries_[static_cast<size_t>(merged[i])].score > best) {
+        best = entries_[static_cast<size_t>(merged[i])].score;
         at = i;
-        merged = id;
       }
     }
-    if (merged < 0) break;
-    out[at] = merged;
+    if (at == merged.size()) break;
+    out[at] = merged[at];
     out.erase(out.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(at));
+    if (at < merged.size()) merged[at] = together(at);
+    if (at > 0) merged[at - 1] = together(at - 1);
   }
   if (bos) out.insert(out.begin(), 1);
   return out;
