@@ -61,12 +61,15 @@ class Scratch {
 
 // A step as an engine holds it: one array a property.
 struct Columns {
-  explicit Columns(const Step& step)
-      : arrivals(step.arrivals), departures(step.departures), pages(step.page_changes) {
+  void fill(const Step& step) {
+    arrivals = step.arrivals;
+    departures = step.departures;
+    pages = step.page_changes;
+    for (auto* column : {&request, &position, &token, &slot}) column->clear();
     for (const Row& row : step.rows) {
       request.push_back(row.request);
       position.push_back(row.position);
-      token.push_back(row.token);
+      token.push_back(static_cast<uint32_t>(row.token));
       slot.push_back(row.slot);
     }
     rr_step_info_init(&info, sizeof info);
@@ -96,8 +99,7 @@ struct Columns {
   std::vector<Arrival> arrivals;
   std::vector<Departure> departures;
   std::vector<PageChange> pages;
-  std::vector<uint32_t> request, position, slot;
-  std::vector<int32_t> token;
+  std::vector<uint32_t> request, position, token, slot;
   rr_step_info info;
 };
 
@@ -135,16 +137,18 @@ HotPath measure_hot_path(const Options& o, const Scratch& scratch) {
   REDECODE_CHECK(lane != nullptr);
   DecodeWorkload workload(o.batch, o.page_size, 1);
   constexpr size_t kPrepared = 4096;
-  std::vector<Columns> prepared;
+  std::vector<Step> prepared;
+  Columns columns;
   std::vector<uint32_t> samples, clock;
   samples.reserve(o.steps);
   clock.reserve(o.steps);
   for (uint64_t i = 0; i < o.steps; ++i) {
     if (i % kPrepared == 0) {
       prepared.clear();
-      for (size_t k = 0; k < kPrepared; ++k) prepared.emplace_back(workload.next());
+      for (size_t k = 0; k < kPrepared; ++k) prepared.push_back(workload.next());
     }
-    Columns& columns = prepared[i % kPrepared];
+    // As a scheduler does: the same arrays, filled anew for each step.
+    columns.fill(prepared[i % kPrepared]);
     columns.books(lane);
     const uint64_t wait_until = now_ns() + o.gap_us * 1000;
     while (now_ns() < wait_until) {

@@ -298,6 +298,7 @@ int Lane::step_end() {
   if (open_.dropped) return RR_DROPPED;
   head(open_.record, RecordKind::step, open_.size_bytes);
   ring_->commit(open_.size_bytes);
+  ring_->prepare(open_.size_bytes);
   return RR_OK;
 }
 

@@ -79,6 +79,15 @@ class SharedRing {
     header_->head.store(head_, std::memory_order_release);
   }
 
+  // Producer: asks for the lines that a next record of this size goes to, so that they are here by
+  // the time it comes.
+  void prepare(uint64_t size_bytes) const {
+    constexpr uint64_t kLineBytes = 64, kMostBytes = 4096;
+    const uint8_t* next = data_ + (head_ & mask_);
+    for (uint64_t at = 0; at < size_bytes && at < kMostBytes; at += kLineBytes)
+      __builtin_prefetch(next + at, 1);
+  }
+
   // Consumer: what was committed and not read yet, from `position` (bytes ever read) on.
   std::span<const uint8_t> readable(uint64_t position) const {
     const uint64_t head = header_->head.load(std::memory_order_acquire);
