@@ -1,5 +1,5 @@
-// First byte: 0 the rest is a file, 1 it is a record after a good header, else it is the header
-// record.
+// First byte, its low bits: 0 the rest is a file, 1 it is a record after a good header, else it is
+// the header record; bit 2: read it salvaging.
 #include "tests/fuzz/wrap.h"
 #include "traces/byte_source.h"
 #include "traces/trace_file.h"
@@ -17,27 +17,35 @@ codec::Message good_header() {
       scratch, [&](auto root) { codec::write(header, root.initHeader()); });
 }
 
-void read(std::vector<uint8_t> bytes) {
-  TraceReader reader(in_memory(std::move(bytes), "fuzz"));
+template <class Value>
+void show(const Value& value) {
+  JsonWriter json;
+  write_json(value, json);
+  json.take();
+  to_text(value);
+}
+
+void read(std::vector<uint8_t> bytes, bool salvage) {
+  TraceReader reader(in_memory(std::move(bytes), "fuzz"), {.salvage = salvage});
   StepValidator validator(reader.header().model, reader.header().engine, "fuzz");
   TraceRecord record;
-  bool valid = true;
+  bool valid = true, started = false;
   while (reader.next(record)) {
-    JsonWriter json;
-    if (record.step) {
-      write_json(*record.step, json);
-      to_text(*record.step);
-      try {
-        if (valid) validator.add(*record.step);
-      } catch (const Error&) {
-        valid = false;
-      }
-    } else {
-      write_json(*record.output, json);
-      to_text(*record.output);
+    if (record.output) show(*record.output);
+    if (record.event) show(*record.event);
+    if (record.gap) show(*record.gap);
+    if (record.exchange) show(*record.exchange);
+    if (record.step) show(*record.step);
+    try {
+      if (valid && record.step && !started) validator.start(reader.start());
+      started |= record.step.has_value();
+      if (valid && record.gap) validator.skip(*record.gap);
+      if (valid && record.step) validator.add(*record.step);
+    } catch (const Error&) {
+      valid = false;
     }
-    json.take();
   }
+  reader.seek(7);
 }
 
 }  // namespace
@@ -48,11 +56,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 9) return 0;
   const std::span<const uint8_t> rest(data + 1, size - 1);
   try {
-    if (data[0] == 0)
-      read({rest.begin(), rest.end()});
+    const bool salvage = (data[0] & 4) != 0;
+    const int what = data[0] & 3;
+    if (what == 0)
+      read({rest.begin(), rest.end()}, salvage);
     else
-      read(fuzz::file_around(FileKind::trace, data[0] == 1 ? good_header() : codec::Message(),
-                             fuzz::as_message(rest)));
+      read(fuzz::file_around(FileKind::trace, what == 1 ? good_header() : codec::Message(),
+                             fuzz::as_message(rest)),
+           salvage);
   } catch (const Error&) {
   }
   return 0;
