@@ -11,6 +11,7 @@
 #include "recorder/ring/ring_file.h"
 #include "traces/edit/cut.h"
 #include "traces/edit/recover.h"
+#include "traces/edit/redact.h"
 #include "traces/edit/same_file.h"
 #include "traces/error.h"
 #include "traces/thousands.h"
@@ -125,6 +126,28 @@ int run_merge(const CommandContext& context, const Edit& o) {
   return result.gaps.empty() ? 0 : 1;
 }
 
+int run_redact(const CommandContext& context, const Edit& o) {
+  const RedactResult result = redact(o.inputs.front(), o.output, o.force);
+  const RedactionProof proof = prove_redacted(o.output);
+  std::string text = "redacted " + o.output + ": " + with_thousands(result.tokens) + " tokens of " +
+                     with_thousands(result.steps) + " steps and " +
+                     with_thousands(result.text_bytes) + " bytes of text taken out\n  scanned " +
+                     with_thousands(proof.chunks) + " chunks, " + with_thousands(proof.values) +
+                     " values: " + with_thousands(proof.left.size()) + " left\n";
+  JsonWriter json;
+  json.begin_object().member("to", o.output).member("steps", result.steps);
+  json.member("tokens", result.tokens).member("text_bytes", result.text_bytes);
+  json.member("scanned_chunks", proof.chunks).member("scanned_values", proof.values);
+  json.key("left").begin_array();
+  for (const std::string& left : proof.left) {
+    text += "  left: " + left + '\n';
+    json.value(left);
+  }
+  json.end_array().end_object();
+  emit(context, text, json.take());
+  return proof.holds() ? 0 : 1;
+}
+
 CLI::App* add_edit(CLI::App& trace, CommandContext& context, const std::string& name,
                    const std::string& summary, const std::string& example,
                    const std::shared_ptr<Edit>& o, int (*run)(const CommandContext&, const Edit&)) {
@@ -155,6 +178,10 @@ void add_trace_edit(CLI::App& trace, CommandContext& context) {
   cut->add_option("--time", o->time, "Seconds A..B since the recording began, e.g. 1.5s..20s");
   cut->add_option("--requests", o->requests, "Rows of these requests only")->delimiter(',');
   cut->add_option("--sessions", o->sessions, "Rows of these sessions only")->delimiter(',');
+  CLI::App* redact = add_edit(trace, context, "redact",
+                              "A trace without anybody's words: lengths only, and the proof",
+                              "redecode trace redact fleet.rdt -o shareable.rdt", o, run_redact);
+  redact->add_option("file", o->inputs, "Trace or folder of a set")->required()->expected(1);
   CLI::App* merge = add_edit(trace, context, "merge", "Parts of one recording as one trace",
                              "redecode trace merge a.rdt b.rdt -o whole.rdt", o, run_merge);
   merge->add_option("files", o->inputs, "Traces, in any order")->required();

@@ -70,7 +70,7 @@ kj::Promise<void> Relay::run() {
 }
 
 kj::Promise<void> Relay::connect() {
-  auto connecting = context_.upstream.connect();
+  auto connecting = kj::evalNow([this] { return context_.upstream.connect(); });
   return context_.timer
       .timeoutAfter(context_.options.connect_timeout_ms * kj::MILLISECONDS, kj::mv(connecting))
       .then(
@@ -88,7 +88,9 @@ void Relay::start() { down_task_ = pump(down_).eagerlyEvaluate(nullptr); }
 // Reads only when the other side has taken what was read before.
 kj::Promise<void> Relay::pump(Direction& direction) {
   kj::AsyncIoStream& from = stream(direction.from);
-  return from.tryRead(direction.buffer.get(), 1, context_.options.buffer_bytes)
+  // kj throws what a call meets at once; evalNow makes it the promise's failure, as later ones are.
+  return kj::evalNow(
+             [&] { return from.tryRead(direction.buffer.get(), 1, context_.options.buffer_bytes); })
       .then(
           [this, &direction](size_t count) -> kj::Promise<void> {
             if (count != 0) return pass_on(direction, count);
@@ -104,7 +106,8 @@ kj::Promise<void> Relay::pump(Direction& direction) {
 kj::Promise<void> Relay::pass_on(Direction& direction, size_t size_bytes) {
   hold(direction, size_bytes);
   // The call sends what the kernel takes at once; the copy for the observer comes after.
-  auto written = stream(other(direction.from)).write(direction.buffer.get(), size_bytes);
+  auto written = kj::evalNow(
+      [&] { return stream(other(direction.from)).write(direction.buffer.get(), size_bytes); });
   const bool up = direction.from == Side::client;
   observe(up ? ObserverThread::Kind::client_bytes : ObserverThread::Kind::upstream_bytes,
           {reinterpret_cast<const char*>(direction.buffer.get()), size_bytes});
@@ -193,8 +196,9 @@ kj::Promise<void> Relay::refuse() {
       return drain_client(kDrainBytes);
     });
   };
-  auto served =
-      client_->tryRead(up_.buffer.get(), 1, context_.options.buffer_bytes).then(kj::mv(answer));
+  auto served = kj::evalNow([this] {
+                  return client_->tryRead(up_.buffer.get(), 1, context_.options.buffer_bytes);
+                }).then(kj::mv(answer));
   return context_.timer.timeoutAfter(kRefuseTime, kj::mv(served))
       .then([this] { finish(); }, [this](kj::Exception&&) { finish(); });
 }

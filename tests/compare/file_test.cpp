@@ -32,6 +32,7 @@ class Folder {
 void write(const fs::path& path, const MemoryRun& run) {
   WriterOptions options;
   options.chunk_steps = 1;
+  options.schema = options.index = false;  // so that a cut at any share cuts outputs
   RunWriter writer(path, run.header, options, true);
   for (const StepOutput& output : run.outputs) {
     writer.write(output);
