@@ -115,7 +115,7 @@ Bytes make_trace() {
 
 }  // namespace
 
-TEST_CASE("bombs: declared sizes take no memory, in 64 MiB") {
+TEST_CASE("bombs: declared sizes take no memory, in 64 MiB", "[slow]") {
 #ifdef REDECODE_TEST_ASAN
   SKIP("address sanitizer needs address space of its own");
 #endif
@@ -155,7 +155,7 @@ TEST_CASE("bombs: declared sizes take no memory, in 64 MiB") {
         [](ChunkHeader& h) { h.payload_bytes = 25; });
 }
 
-TEST_CASE("bombs: messages that are cyclic, endless or crooked are refused, in 64 MiB") {
+TEST_CASE("bombs: messages that are cyclic, endless or crooked are refused, in 64 MiB", "[slow]") {
 #ifdef REDECODE_TEST_ASAN
   SKIP("address sanitizer needs address space of its own");
 #endif

@@ -138,7 +138,7 @@ void check_flip(const Golden& golden, uint64_t byte, const Outcome& plain,
 
 }  // namespace
 
-TEST_CASE("salvage: of 10,000 flipped bits each costs its chunk, exactly as stated") {
+TEST_CASE("salvage: of 10,000 flipped bits each costs its chunk, exactly as stated", "[slow]") {
   for (const StepLayout layout : {StepLayout::rows, StepLayout::columns}) {
     const Golden golden = make_golden(layout);
     RandomSequence random(layout == StepLayout::rows ? 11 : 12);
@@ -169,7 +169,7 @@ TEST_CASE("salvage: several faults at once never make a wrong step") {
   }
 }
 
-TEST_CASE("salvage: a cut file reads as without salvage, at every byte") {
+TEST_CASE("salvage: a cut file reads as without salvage, at every byte", "[slow]") {
   const Golden golden = make_golden(StepLayout::columns);
   for (size_t size = 0; size <= golden.bytes.size(); ++size) {
     const Bytes bytes(golden.bytes.begin(), golden.bytes.begin() + static_cast<ptrdiff_t>(size));
