@@ -1,14 +1,19 @@
-// bench_proxy [--requests N] [--rounds N] [--events N]: what the recording proxy adds to a request.
+// bench_proxy [--requests N] [--rounds N] [--events N] [--pause-us N]: what the recording proxy
+// adds to a request.
 //
 // A fixed server answers on loopback; each round sends requests to it directly and through the
-// proxy, in turns within one run, one at a time on kept connections. Two kinds of answers: small
-// JSON, and a stream of events. Times are from the first byte sent to the last byte received, and,
-// for streams, to the first event. All of it shares this machine's cores.
+// proxy, in turns within one run, one at a time on kept connections. Answers are small JSON, or a
+// stream of events, sent without a pause or (paced) with one before each event, as a model does.
+// Times are from the first byte sent to the last byte received, for streams also to the first
+// event, and for paced ones from sending an event to receiving it. All of it shares this machine's
+// cores.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/measure.h"
@@ -20,9 +25,13 @@ namespace {
 using namespace http_test;
 using Clock = std::chrono::steady_clock;
 
+constexpr int kPacedRequests = 4;  // a round and side
+
 const std::string kSmallBody = R"({"model":"m","prompt":"Hello there","max_tokens":8})";
 const std::string kStreamBody =
     R"({"model":"m","prompt":"Hello there","max_tokens":32,"stream":true})";
+const std::string kPacedBody =  // of the same length
+    R"({"model":"m","prompt":"Hello paced","max_tokens":32,"stream":true})";
 const std::string kSmallAnswer =
     answer(R"({"choices":[{"index":0,"text":"General","finish_reason":"length"}],)"
            R"("usage":{"prompt_tokens":2,"completion_tokens":8}})");
@@ -30,8 +39,25 @@ const std::string kEvent =
     chunk("data: {\"choices\":[{\"index\":0,\"text\":\" word\",\"finish_reason\":null}]}\n\n");
 const std::string kStreamEnd = chunk("data: [DONE]\n\n") + chunk("");
 
-// Answers by the length of what came: both requests are known.
-void serve(Socket& socket, uint64_t events) {
+struct Stream {
+  uint64_t events;
+  std::chrono::microseconds pause;
+  std::vector<std::atomic<Clock::rep>> sent;  // of the paced answer under way
+  uint64_t size_bytes() const {
+    return kStreamHead.size() + events * kEvent.size() + kStreamEnd.size();
+  }
+};
+
+void send_paced(Socket& socket, Stream& stream) {
+  for (std::atomic<Clock::rep>& sent : stream.sent) {
+    std::this_thread::sleep_for(stream.pause);
+    sent.store(Clock::now().time_since_epoch().count());
+    socket.send(kEvent);
+  }
+}
+
+// Answers by what came: all requests are known.
+void serve(Socket& socket, Stream& stream) {
   socket.set_no_delay();
   const std::string small = post("/v1/completions", kSmallBody);
   const std::string streamed = post("/v1/completions", kStreamBody);
@@ -42,9 +68,12 @@ void serve(Socket& socket, uint64_t events) {
       socket.send(kSmallAnswer);
       continue;
     }
-    socket.receive_exactly(streamed.size() - small.size());
+    got += socket.receive_exactly(streamed.size() - small.size());
     socket.send(kStreamHead);
-    for (uint64_t i = 0; i < events; ++i) socket.send(kEvent);
+    if (got.ends_with(kPacedBody))
+      send_paced(socket, stream);
+    else
+      for (uint64_t i = 0; i < stream.events; ++i) socket.send(kEvent);
     socket.send(kStreamEnd);
   }
 }
@@ -73,6 +102,21 @@ void ask(Socket& socket, const std::string& body, uint64_t answer_bytes, Times& 
   times.whole_us.push_back(us_since(start));
 }
 
+void ask_paced(Socket& socket, const Stream& stream, std::vector<double>& event_us) {
+  socket.send(post("/v1/completions", kPacedBody));
+  uint64_t got = 0, seen = 0;
+  while (got < stream.size_bytes()) {
+    const size_t count = socket.receive(65536).size();
+    if (count == 0) std::abort();
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    got += count;
+    for (; seen < stream.events && got >= kStreamHead.size() + (seen + 1) * kEvent.size(); ++seen)
+      event_us.push_back(
+          std::chrono::duration<double, std::micro>(Clock::duration(now - stream.sent[seen].load()))
+              .count());
+  }
+}
+
 double at(std::vector<double>& sorted, double share) {
   return sorted[std::min(sorted.size() - 1,
                          static_cast<size_t>(share * static_cast<double>(sorted.size())))];
@@ -98,8 +142,10 @@ int run(int argc, char** argv) {
   const uint64_t requests = number(argc, argv, "--requests", "200");
   const uint64_t rounds = number(argc, argv, "--rounds", "50");
   const uint64_t events = number(argc, argv, "--events", "32");
-  const uint64_t stream_bytes = kStreamHead.size() + events * kEvent.size() + kStreamEnd.size();
-  ScriptedServer server([&](Socket& socket) { serve(socket, events); });
+  Stream stream = {events, std::chrono::microseconds(number(argc, argv, "--pause-us", "500")),
+                   std::vector<std::atomic<Clock::rep>>(events)};
+  ScriptedServer server([&](Socket& socket) { serve(socket, stream); });
+  std::vector<double> event_us[2];
   Times small[2], streamed[2];
   uint64_t recorded = 0;
   {
@@ -109,11 +155,13 @@ int run(int argc, char** argv) {
     Times warm;
     for (Socket& socket : sockets) ask(socket, kSmallBody, kSmallAnswer.size(), warm);
     for (uint64_t round = 0; round < rounds; ++round)
-      for (int side = 0; side < 2; ++side)
+      for (int side = 0; side < 2; ++side) {
         for (uint64_t i = 0; i < requests; ++i) {
           ask(sockets[side], kSmallBody, kSmallAnswer.size(), small[side]);
-          if (i % 4 == 0) ask(sockets[side], kStreamBody, stream_bytes, streamed[side]);
+          if (i % 4 == 0) ask(sockets[side], kStreamBody, stream.size_bytes(), streamed[side]);
         }
+        for (int i = 0; i < kPacedRequests; ++i) ask_paced(sockets[side], stream, event_us[side]);
+      }
     for (Socket& socket : sockets) socket.close();
     proxy.stop();
     recorded = proxy.summary.observed.counts.recorded;
@@ -126,6 +174,7 @@ int run(int argc, char** argv) {
   std::printf("%-22s  %26s  %26s  %26s\n", "", "p50 direct, proxy, added", "p99", "p99.9");
   print_row("small, whole", small[0].whole_us, small[1].whole_us);
   print_row("streamed, first byte", streamed[0].first_us, streamed[1].first_us);
+  print_row("paced, each event", event_us[0], event_us[1]);
   print_row("streamed, whole", streamed[0].whole_us, streamed[1].whole_us);
   return 0;
 }

@@ -279,7 +279,7 @@ void add_traffic(CLI::App& app, CommandContext& context) {
       ->group("Hostile clients");
   command
       ->add_option("--disconnect-rate", o.load.disconnect_percent,
-                   "Percent of the requests that are dropped before or inside their answers")
+                   "Percent of the requests that are dropped before or early in their answers")
       ->group("Hostile clients")
       ->check(CLI::Range(0.0, 100.0));
   on_run(command, context, [&context, options] { return run_traffic(context, *options); });

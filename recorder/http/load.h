@@ -29,7 +29,9 @@ struct LoadOptions {
   bool keep_answers = false;
   // Hostile clients, for tests of servers:
   uint64_t slow_reader_bytes_per_s = 0;  // 0: as fast as it comes
-  double disconnect_percent = 0;         // of the requests, dropped at a point that `seed` fixes
+  // Of the requests, dropped at a point that `seed` fixes: before the answer or up to 3,072 bytes
+  // into its body. Answers that are shorter than their point end ok.
+  double disconnect_percent = 0;
   uint64_t seed = 1;
 };
 

@@ -15,9 +15,18 @@ namespace {
 
 constexpr size_t kBufferBytes = 16384;
 constexpr uint64_t kDropPurpose = 0x64726f70;
+// Counted in bytes, so that how an answer arrives does not change which requests are dropped.
+constexpr unsigned kDropPoints = 8;
+constexpr uint64_t kFirstDropBytes = 48;
 constexpr uint64_t kModelListBytes = uint64_t{1} << 20;
 // Below the time after which servers close idle connections, so that none is used just then.
 constexpr auto kIdleTime = 2 * kj::SECONDS;
+
+// 0 (before the answer), 48, 96, 192 ... 3,072.
+uint64_t drop_point_bytes(uint64_t bits) {
+  const uint64_t point = bits % kDropPoints;
+  return point == 0 ? 0 : kFirstDropBytes << (point - 1);
+}
 
 kj::StringPtr text_ptr(const std::string& text) { return {text.c_str(), text.size()}; }
 
@@ -41,12 +50,12 @@ struct LoadClient::Flight {
       : limits(answer_limits(answer_bytes)),
         events(answer_bytes),
         drops(to_drop),
-        reads_left(drop_at) {}
+        drop_at_bytes(drop_at) {}
 
   ObserverLimits limits;
   SseReader events;
   bool drops;
-  uint64_t reads_left;  // until it drops
+  uint64_t drop_at_bytes;  // of the answer's body; 0: before it
   std::unique_ptr<LoadResult> result = std::make_unique<LoadResult>();
   kj::Own<kj::AsyncInputStream> body;
   std::array<kj::byte, kBufferBytes> buffer{};
@@ -102,7 +111,7 @@ kj::Promise<std::unique_ptr<LoadResult>> LoadClient::send(const LoadRequest& req
                                                           uint64_t ordinal) {
   const uint64_t bits = random_bits(options_.seed, ordinal, kDropPurpose);
   const bool drops = static_cast<double>(bits % 10000) < options_.disconnect_percent * 100;
-  auto flight = kj::heap<Flight>(options_.answer_bytes, drops, (bits >> 32) % 8);
+  auto flight = kj::heap<Flight>(options_.answer_bytes, drops, drop_point_bytes(bits >> 32));
   Flight& f = *flight;
   f.result->exchange.start_us = now_us();
 
@@ -117,7 +126,7 @@ kj::Promise<std::unique_ptr<LoadResult>> LoadClient::send(const LoadRequest& req
     auto writing = sending.body->write(body.begin(), body.size())
                        .attach(kj::mv(sending.body), kj::mv(body))
                        .eagerlyEvaluate([](kj::Exception&&) {});
-    if (f.drops && f.reads_left == 0) {
+    if (f.drops && f.drop_at_bytes == 0) {
       f.end(LoadEnd::dropped);
       return writing.attach(kj::mv(sending.response));
     }
@@ -187,7 +196,8 @@ void LoadClient::take(Flight& flight, size_t size_bytes) {
   if (flight.received_bytes > options_.answer_bytes)
     return flight.end(LoadEnd::too_large,
                       "more than " + std::to_string(options_.answer_bytes) + " bytes");
-  if (flight.drops && --flight.reads_left == 0) return flight.end(LoadEnd::dropped);
+  if (flight.drops && flight.received_bytes >= flight.drop_at_bytes)
+    return flight.end(LoadEnd::dropped);
   if (!flight.event_stream) {
     flight.whole += bytes;
     return;

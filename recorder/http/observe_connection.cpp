@@ -28,6 +28,8 @@ struct ConnectionObserver::Pending {
 
 namespace {
 
+constexpr std::string_view kChatPath = "/v1/chat/completions", kCompletionPath = "/v1/completions";
+
 std::string_view path_of(kj::StringPtr url) {
   std::string_view path(url.begin(), url.size());
   // The absolute form: "http://host/path".
@@ -36,6 +38,13 @@ std::string_view path_of(kj::StringPtr url) {
     path = slash == std::string_view::npos ? std::string_view("/") : path.substr(slash);
   }
   return path.substr(0, path.find_first_of("?#"));
+}
+
+// What comes before "/v1/" belongs to the client's gateway and may be its key: it is not kept.
+std::string_view endpoint_of(std::string_view path) {
+  for (const std::string_view endpoint : {kChatPath, kCompletionPath})
+    if (path.ends_with(endpoint)) return endpoint;
+  return {};
 }
 
 bool is_plain(const kj::HttpHeaders& headers, kj::HttpHeaderId content_encoding) {
@@ -181,10 +190,9 @@ kj::Promise<void> ConnectionObserver::read_request_body(kj::HttpInputStream::Req
     return KJ_EXCEPTION(FAILED, "too many requests without an answer");
   auto pending = std::make_shared<Pending>(shared_.limits);
   pending->method = request.method;
-  pending->exchange.path = path_of(request.url);
-  pending->chat = pending->exchange.path.ends_with("/v1/chat/completions");
-  pending->wanted = request.method == kj::HttpMethod::POST &&
-                    (pending->chat || pending->exchange.path.ends_with("/v1/completions"));
+  pending->exchange.path = endpoint_of(path_of(request.url));
+  pending->chat = pending->exchange.path == kChatPath;
+  pending->wanted = request.method == kj::HttpMethod::POST && !pending->exchange.path.empty();
   if (!pending->wanted) ++shared_.counts.other_requests;
   if (!is_plain(request.headers, shared_.content_encoding)) skip(*pending, NotRecorded::encoded);
   if (request.headers.get(shared_.expect) != nullptr) from_upstream_.expect_interim();

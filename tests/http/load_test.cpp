@@ -226,6 +226,28 @@ TEST_CASE("Load: disconnects follow the seed; slow readers get whole answers") {
     CHECK(answered.text == said(quoted_json(plan->request(answered.session, 0, "", "").prompt)));
 }
 
+TEST_CASE("Load: how an answer arrives does not change which requests are dropped") {
+  AgentLoadOptions agent = small_agent(24, 1);
+  agent.ask.stream = false;
+  const auto plan = make_agent_load(agent);
+  LoadOptions options;
+  options.disconnect_percent = 50;
+  options.keep_answers = true;
+  options.concurrency = 24;
+  std::set<uint32_t> whole[2];
+  for (const size_t slow : {size_t{0}, size_t{1}}) {
+    FakeServer server;
+    server.text = [](const Exchange&) { return std::string(5000, 'x'); };
+    options.slow_reader_bytes_per_s = slow * 10000;
+    const LoadReport report = load(server, *plan, options);
+    for (const LoadAnswer& answered : report.answers) whole[slow].insert(answered.session);
+    CHECK(report.count(LoadEnd::dropped) == 24 - whole[slow].size());
+  }
+  CHECK(whole[0] == whole[1]);
+  CHECK(whole[0].size() > 4);
+  CHECK(whole[0].size() < 20);
+}
+
 TEST_CASE("Load: an arrival trace is sent in its order, with its lengths and shared prefixes") {
   std::vector<Exchange> rows(3);
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -49,12 +49,12 @@ class FileSink final : public ExchangeSink {
 
 }  // namespace
 
-TEST_CASE("Proxy: keys in headers and queries never reach the trace file") {
+TEST_CASE("Proxy: keys in headers, queries and path prefixes never reach the trace file") {
   const std::string key = "sk-0123456789-very-secret";
   const auto path = std::filesystem::temp_directory_path() /
                     ("redecode_proxy_keys_" + std::to_string(::getpid()) + ".rdt");
   const std::string request = post(
-      "/v1/completions?api_key=" + key, R"({"prompt":"a visible prompt"})",
+      "/gateway/" + key + "/v1/completions?api_key=" + key, R"({"prompt":"a visible prompt"})",
       "Authorization: Bearer " + key + "\r\nX-Api-Key: " + key + "\r\nCookie: k=" + key + "\r\n");
   std::string reply = answer(R"({"choices":[{"text":"a visible answer ..."}]})");
   reply.insert(reply.find("\r\n") + 2, "Set-Cookie: k=" + key + "\r\n");
