@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/check_litmus.h"
 #include "cli/mode_options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr const char* kExample =
     "redecode check fleet.rdt --streams multi --capture graph\n"
-    "  redecode check --model dsv4-flash --rows 64 --streams multi --capture graph";
+    "  redecode check --model dsv4-flash --rows 64 --streams multi --capture graph\n"
+    "  redecode check race.litmus";
 
 struct CheckCommand {
   std::string trace, model;
@@ -209,6 +211,7 @@ void refuse_what_does_not_run(const Mode& mode) {
 int run_check(const CommandContext& context, const CheckCommand& o) {
   if (o.trace.empty() && o.model.empty())
     throw Error(ErrorCode::usage, "name a trace, or a model with --model", "check");
+  if (is_litmus_path(o.trace)) return check_litmus_path(context, o.trace);
   refuse_what_does_not_run(o.mode.resolve());
   Mode defaults;
   Subject subject = o.trace.empty() ? subject_of_model(o) : subject_of_trace(o, defaults);
@@ -224,11 +227,13 @@ int run_check(const CommandContext& context, const CheckCommand& o) {
 }  // namespace
 
 void add_check(CLI::App& app, CommandContext& context) {
-  CLI::App* command =
-      add_command(app, context, "check",
-                  "Find hazards in a trace or a model without running a value", kExample);
+  CLI::App* command = add_command(
+      app, context, "check",
+      "Find hazards in a trace, a model or a litmus file without running a value", kExample);
   auto o = std::make_shared<CheckCommand>();
-  command->add_option("trace", o->trace, "Trace (.rdt); without, one decode step of --model");
+  command->add_option(
+      "trace", o->trace,
+      "Trace (.rdt), litmus file or folder of them; without, one decode step of --model");
   command->add_option("--model", o->model, "dsv4-flash and all that record takes");
   command->add_option("--rows", o->rows, "Model: rows of the step (64)");
   command->add_option("--context", o->context_tokens, "Model: tokens of every request (1024)");

@@ -12,6 +12,7 @@
 #include "cli/compare.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"
+#include "cli/explore.h"
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/replay.h"
@@ -55,6 +56,7 @@ void add_commands(CLI::App& app, CommandContext& context) {
   add_replay(app, context);
   add_compare(app, context);
   add_check(app, context);
+  add_explore(app, context);
   add_demo(app, context);
   add_stress(app, context);
   add_serve(app, context);

@@ -86,7 +86,7 @@ constexpr std::array<ModeField, ModeOptions::kFieldCount> kFields = {{
      "Input tokens from the trace, or own samples", false, set_choice<&Mode::feedback>},
     {"--probe", "--probe", "REDECODE_PROBE", "none, ops, values",
      "What is kept of each op's outputs", false, set_choice<&Mode::probe>},
-    {"--order", "--order", "REDECODE_ORDER", "fifo, seed:N, paced:N, script:S",
+    {"--order", "--order", "REDECODE_ORDER", "fifo, seed:N, paced:N, pct:N,D, before:S, script:S",
      "Which ready command runs next", false, set_order},
     {"--inject", "--inject", "REDECODE_INJECT", "a defect's name, repeatable",
      "Put a documented defect into the engine", false, set_inject},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/checks/classify.h"
+#include "engine/decoder/inspector.h"
 #include "replayer/replay.h"
 #include "traces/edit/history.h"
 #include "traces/error.h"
@@ -32,6 +34,21 @@ std::vector<Finding> StepLab::inspect() {
   run("fifo");
   engine_->decoder().set_inspect(false);
   return engine_->decoder().inspector().findings();
+}
+
+StepStructure StepLab::structure() {
+  StepStructure out;
+  out.findings = inspect();
+  const Decoder& decoder = engine_->decoder();
+  out.program = decoder.last_program();
+  out.submission = decoder.last_was_graph() ? Submission::graph : Submission::eager;
+  place_persistents(*out.program.persistents, out.extents);
+  place_transients(out.program, *decoder.last_bindings(), out.extents);
+  HazardChecker checker(RacePairs::all);
+  checker.add(decoder.last_batch().step, out.program, out.extents, out.submission, out.races);
+  std::erase_if(out.races, [](const Finding& f) { return f.kind != FindingKind::race; });
+  name_checks(decoder.last_batch().step, out.program, out.races);
+  return out;
 }
 
 }  // namespace redecode

@@ -8,10 +8,20 @@
 #include <vector>
 
 #include "replayer/engine_instance.h"
+#include "engine/plan/hazards.h"
 #include "traces/finding.h"
 #include "traces/trace_file.h"
 
 namespace redecode {
+
+// A step's program as it runs in a mode: with exact ranges, and where its buffers lie.
+struct StepStructure {
+  Program program;
+  ExtentTable extents;
+  Submission submission = Submission::eager;
+  std::vector<Finding> findings;  // of every structural check, this step alone
+  std::vector<Finding> races;     // all pairs within `program`, see RacePairs::all
+};
 
 class StepLab {
  public:
@@ -24,6 +34,8 @@ class StepLab {
 
   // Structural findings of the step in this mode; runs it once in fifo order.
   std::vector<Finding> inspect();
+  // The same, with all that an explorer and a repair need.
+  StepStructure structure();
 
  private:
   std::unique_ptr<EngineInstance> engine_;

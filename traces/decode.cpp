@@ -122,6 +122,8 @@ FindingKind from_schema(schema::FindingKind kind) {
       return FindingKind::frozen;
     case schema::FindingKind::NUMERIC:
       return FindingKind::numeric;
+    case schema::FindingKind::HANG:
+      return FindingKind::hang;
   }
   unknown_enumerant("finding kind", static_cast<unsigned>(kind));
 }
@@ -310,6 +312,9 @@ void read(schema::Finding::Reader in, Finding& value) {
   value.size_bytes = in.getSize();
   value.missing_edge = long_text(in.getMissingEdge());
   value.advice = long_text(in.getAdvice());
+  value.check = long_text(in.getCheck());
+  value.severity = in.getSeverity() == schema::Severity::UNUSUAL ? Severity::unusual
+                                                                 : Severity::conflicting;
 }
 
 void read(schema::End::Reader in, EndTotals& value) {

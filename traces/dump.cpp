@@ -18,9 +18,12 @@ void write_json(const FindingSide& side, JsonWriter& json) {
   json.end_object();
 }
 
+}  // namespace
+
 void write_json(const Finding& finding, JsonWriter& json) {
   json.begin_object();
-  json.member("kind", to_text(finding.kind)).member("step", finding.step);
+  json.member("kind", to_text(finding.kind)).member("check", check_of(finding));
+  json.member("severity", to_text(finding.severity)).member("step", finding.step);
   json.key("request");
   if (finding.request == kNoRequest)
     json.null();
@@ -35,6 +38,8 @@ void write_json(const Finding& finding, JsonWriter& json) {
   json.member("missing_edge", finding.missing_edge).member("advice", finding.advice);
   json.member("sentence", sentence(finding)).end_object();
 }
+
+namespace {
 
 std::string to_text(const Finding& finding) {
   return std::string(redecode::to_text(finding.kind)) + " at " + sentence(finding);
@@ -79,7 +84,7 @@ class Dump {
  private:
   void write(const Step& v) { redecode::write_json(v, json_); }
   void write(const StepOutput& v) { redecode::write_json(v, json_); }
-  void write(const Finding& v) { write_json(v, json_); }
+  void write(const Finding& v) { redecode::write_json(v, json_); }
   void write(const Event& v) { redecode::write_json(v, json_); }
   void write(const Gap& v) { redecode::write_json(v, json_); }
   void write(const Exchange& v) { redecode::write_json(v, json_); }

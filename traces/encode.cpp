@@ -122,6 +122,8 @@ schema::FindingKind to_schema(FindingKind kind) {
       return schema::FindingKind::FROZEN;
     case FindingKind::numeric:
       return schema::FindingKind::NUMERIC;
+    case FindingKind::hang:
+      return schema::FindingKind::HANG;
   }
   unknown_enumerant("finding kind", static_cast<unsigned>(kind));
 }
@@ -317,6 +319,9 @@ void write(const Finding& value, schema::Finding::Builder out) {
   out.setSize(value.size_bytes);
   out.setMissingEdge(long_text(value.missing_edge));
   out.setAdvice(long_text(value.advice));
+  if (!value.check.empty()) out.setCheck(long_text(value.check));
+  out.setSeverity(value.severity == Severity::unusual ? schema::Severity::UNUSUAL
+                                                      : schema::Severity::CONFLICTING);
 }
 
 void write(const EndTotals& value, schema::End::Builder out) {

@@ -8,7 +8,7 @@
 namespace redecode {
 namespace {
 
-constexpr std::array<std::pair<FindingKind, std::string_view>, 7> kKinds = {{
+constexpr std::array<std::pair<FindingKind, std::string_view>, 8> kKinds = {{
     {FindingKind::race, "race"},
     {FindingKind::use_after_free, "use_after_free"},
     {FindingKind::unwritten, "unwritten"},
@@ -16,6 +16,7 @@ constexpr std::array<std::pair<FindingKind, std::string_view>, 7> kKinds = {{
     {FindingKind::foreign, "foreign"},
     {FindingKind::frozen, "frozen"},
     {FindingKind::numeric, "numeric"},
+    {FindingKind::hang, "hang"},
 }};
 
 std::string code(std::string_view name) { return '`' + std::string(name) + '`'; }
@@ -109,7 +110,9 @@ std::string stale(const Finding& f) {
   const FindingSide& reader = victim(f);
   const FindingSide& writer = cause(f);
   std::string out = where(f) + act(f, reader) + " that still hold ";
-  if (writer.op.empty()) return out + "another buffer's content.";
+  if (writer.op.empty())
+    return out + (writer.buffer == reader.buffer ? "the content of before the program."
+                                                 : "another buffer's content.");
   out += writer.buffer == reader.buffer ? "older content of it" : code(writer.buffer);
   return out + ", as written by " + other_op(f, writer) + " on " + stream(writer) + '.';
 }
@@ -134,6 +137,13 @@ std::string numeric(const Finding& f) {
          " sums in an order that follows the batch, so a row's bits depend on its neighbours.";
 }
 
+std::string hang(const Finding& f) {
+  if (f.first.op.empty() || f.second.op.empty())
+    return where(f) + actor(f.first) + " waits for what nothing in the program brings about.";
+  return where(f) + actor(f.first) + " needs all of its blocks resident at once, while " +
+         other_op(f, f.second) + " on " + stream(f.second) + " may hold the multiprocessors.";
+}
+
 std::string statement(const Finding& f) {
   switch (f.kind) {
     case FindingKind::race:
@@ -150,6 +160,8 @@ std::string statement(const Finding& f) {
       return frozen(f);
     case FindingKind::numeric:
       return numeric(f);
+    case FindingKind::hang:
+      return hang(f);
   }
   return where(f) + "unknown finding.";
 }
@@ -159,6 +171,33 @@ std::string statement(const Finding& f) {
 std::string_view to_text(FindingKind kind) {
   for (const auto& [k, name] : kKinds)
     if (k == kind) return name;
+  return "unknown";
+}
+
+std::string_view to_text(Severity severity) {
+  return severity == Severity::unusual ? "unusual" : "conflicting";
+}
+
+std::string_view check_of(const Finding& finding) {
+  if (!finding.check.empty()) return finding.check;
+  switch (finding.kind) {
+    case FindingKind::race:
+      return "race";
+    case FindingKind::use_after_free:
+      return "pool-lifetime";
+    case FindingKind::unwritten:
+      return "unwritten";
+    case FindingKind::stale:
+      return "content-version";
+    case FindingKind::foreign:
+      return "page-owner";
+    case FindingKind::frozen:
+      return "frozen-value";
+    case FindingKind::numeric:
+      return "reduction-shape";
+    case FindingKind::hang:
+      return "hang";
+  }
   return "unknown";
 }
 

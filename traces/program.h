@@ -54,6 +54,7 @@ struct Region {
   uint64_t size_bytes = 0;
   uint32_t row_stride_bytes = 0;  // bytes a batch row where the range is [rows, ...], else 0
   uint32_t request = UINT32_MAX;  // whose KV page this is meant to be; UINT32_MAX: not a KV range
+  uint32_t version = 0;  // read: the content meant to be seen; write: the one made; 0: any
   bool operator==(const Region&) const = default;
 };
 
@@ -91,6 +92,8 @@ struct Command {
   NameId name = 0;      // op name for reports
   uint16_t layer = 0;
   EventId event = 0;                              // record, wait
+  bool before_wait = false;  // launch: what a PDL-launched kernel does before its dependency wait
+  bool needs_all_blocks = false;  // launch: its blocks wait for each other, all must be resident
   BufferId buffer;                                // allocate, free, record_stream
   uint32_t first_region = 0, region_count = 0;    // operands, in kernel order
   uint32_t first_touched = 0, touched_count = 0;  // exact ranges behind Access::none operands
@@ -110,6 +113,7 @@ struct PersistentBuffer {
   uint64_t size_bytes = 0;
   uint64_t page_bytes = 0;  // of a paged KV buffer, true geometry; else 0
   bool written = true;      // content is defined before the first step
+  uint32_t version = 0;     // of that content; 0: not stated
 };
 
 struct TransientBuffer {
@@ -130,7 +134,11 @@ struct Program {
   std::vector<Arg> args;
   uint32_t stream_count = 1;
   uint32_t event_count = 0;
+  uint32_t outside_streams = 0;  // bit mask: actors that do not follow the host (a NIC, a rank)
 
+  bool is_outside(StreamId stream) const {
+    return stream < kMaxStreams && (outside_streams >> stream & 1) != 0;
+  }
   std::span<const Region> operands_of(const Command& c) const {
     return {regions.data() + c.first_region, c.region_count};
   }

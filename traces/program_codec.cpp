@@ -38,12 +38,14 @@ void write(const Region& r, schema::Region::Builder out) {
   out.setSize(r.size_bytes);
   out.setRowStride(r.row_stride_bytes);
   out.setRequest(r.request);
+  out.setVersion(r.version);
 }
 
 Region read(schema::Region::Reader in) {
   return {BufferId{in.getBuffer()}, codec::from_schema(in.getAccess()),
           in.getOffset(),           in.getSize(),
-          in.getRowStride(),        in.getRequest()};
+          in.getRowStride(),        in.getRequest(),
+          in.getVersion()};
 }
 
 void write(const Command& c, schema::Command::Builder out) {
@@ -60,6 +62,8 @@ void write(const Command& c, schema::Command::Builder out) {
   out.setTouchedCount(c.touched_count);
   out.setFirstArg(c.first_arg);
   out.setArgCount(c.arg_count);
+  out.setBeforeWait(c.before_wait);
+  out.setNeedsAllBlocks(c.needs_all_blocks);
 }
 
 Command read(schema::Command::Reader in) {
@@ -77,6 +81,8 @@ Command read(schema::Command::Reader in) {
   c.touched_count = in.getTouchedCount();
   c.first_arg = in.getFirstArg();
   c.arg_count = in.getArgCount();
+  c.before_wait = in.getBeforeWait();
+  c.needs_all_blocks = in.getNeedsAllBlocks();
   return c;
 }
 
@@ -88,6 +94,7 @@ void write_buffers(const Program& program, schema::Program::Builder out) {
     p[i].setSize(persistents[i].size_bytes);
     p[i].setPageBytes(persistents[i].page_bytes);
     p[i].setWritten(persistents[i].written);
+    p[i].setVersion(persistents[i].version);
   }
   auto t =
       out.initTransients(count(program.transients.size(), limits::kBuffers, "transient buffers"));
@@ -118,6 +125,7 @@ void write(const Program& program, schema::Program::Builder out) {
   }
   out.setStreamCount(program.stream_count);
   out.setEventCount(program.event_count);
+  out.setOutsideStreams(program.outside_streams);
 }
 
 void read_tables(schema::Program::Reader in, Program& program) {
@@ -128,7 +136,8 @@ void read_tables(schema::Program::Reader in, Program& program) {
   auto persistents = std::make_shared<std::vector<PersistentBuffer>>();
   limits::check(in.getPersistents().size(), limits::kBuffers, "persistent buffers");
   for (const auto p : in.getPersistents())
-    persistents->push_back({p.getName(), p.getSize(), p.getPageBytes(), p.getWritten()});
+    persistents->push_back(
+        {p.getName(), p.getSize(), p.getPageBytes(), p.getWritten(), p.getVersion()});
   limits::check(in.getTransients().size(), limits::kBuffers, "transient buffers");
   for (const auto t : in.getTransients())
     program.transients.push_back({t.getName(), t.getLayer(), t.getStream(), t.getSize()});
@@ -149,6 +158,7 @@ void read(schema::Program::Reader in, Program& program) {
     program.args.push_back({a.getValue(), from_schema(a.getKind())});
   program.stream_count = in.getStreamCount();
   program.event_count = in.getEventCount();
+  program.outside_streams = in.getOutsideStreams();
 }
 
 }  // namespace

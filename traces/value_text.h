@@ -5,6 +5,7 @@
 
 #include "traces/event.h"
 #include "traces/exchange.h"
+#include "traces/finding.h"
 #include "traces/json_writer.h"
 #include "traces/output.h"
 #include "traces/step.h"
@@ -32,5 +33,6 @@ void write_json(const Gap& gap, JsonWriter& json);
 void write_json(const Exchange& exchange, JsonWriter& json);
 void write_json(const Step& step, JsonWriter& json);
 void write_json(const StepOutput& output, JsonWriter& json);
+void write_json(const Finding& finding, JsonWriter& json);
 
 }  // namespace redecode

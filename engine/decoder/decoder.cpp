@@ -154,6 +154,7 @@ StepOutput Decoder::execute(const Step& step) {
   else
     run_eager(order, observer);
   StepOutput output = collect(step);
+  order.end_step();
   output.order = order.departures();
   output.ops = prober.take();
   return output;
@@ -171,6 +172,7 @@ void Decoder::lower_step(bool watched) {
 }
 
 void Decoder::run_eager(Order& order, Observer* observer) {
+  last_bindings_ = &bindings_;
   if (bindings_hold_) {
     device_.submit(program_, bindings_, order, observer);
     device_.sync(order, observer);
@@ -189,6 +191,7 @@ void Decoder::run_eager(Order& order, Observer* observer) {
 }
 
 void Decoder::run_graph(const CapturedGraph& captured, Order& order, Observer* observer) {
+  last_bindings_ = &captured.bindings;
   device_.launch(captured.graph, order, observer);
   device_.sync(order, observer);
   if (inspect_)

@@ -69,6 +69,8 @@ class Decoder {
   // The program that `step`'s rows lower to after run; for tests and benchmarks.
   const Program& last_program() const { return program_; }
   const Batch& last_batch() const { return batch_; }
+  // Where the newest step's buffers lay: as bound, or as captured. Null before the first step.
+  const Bindings* last_bindings() const { return last_bindings_; }
 
  private:
   void load_weights();
@@ -109,6 +111,7 @@ class Decoder {
   };
   LoweredShape lowered_shape_;   // of program_; none: it follows from more
   Bindings bindings_;            // of the newest eager step
+  const Bindings* last_bindings_ = nullptr;
   bool program_reused_ = false;  // program_ is that of the eager step before
   bool bindings_hold_ = false;   // to bind program_ again would give bindings_ again
   Bindings input_bindings_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/checks/classify.h"
+#include "engine/checks/hang.h"
 #include "engine/decoder/page_guard.h"
 
 namespace redecode {
@@ -47,6 +49,8 @@ void Inspector::add_step(StepIndex step, const Program& inputs, const Program& p
   check_pages(step, program, tables, fresh);
   if (captured != nullptr) check_frozen(step, *captured, program, fresh);
   check_reductions(step, program, fresh);
+  check_hangs(step, program, captured != nullptr ? Submission::graph : Submission::eager, fresh);
+  name_checks(step, program, fresh);
   keep(fresh);
 }
 

@@ -33,6 +33,8 @@ struct Touch {
   uint16_t layer = 0;
   StreamId stream = 0;
   Access access = Access::none;
+  uint32_t operand = 0;  // of the command: operands first, then touched ranges
+  uint32_t version = 0;  // meant to be seen, or made; 0: not stated
   bool operator==(const Touch&) const = default;
 };
 
@@ -42,7 +44,8 @@ struct Conflict {
   uint64_t begin = 0, end = 0;
 };
 
-// A read of [begin, end) whose content is not the reader's.
+// A read of [begin, end) whose content is not the reader's, or not of the version it is meant to
+// see.
 struct BadContent {
   bool has_writer = false;  // stale; otherwise unwritten
   Touch writer;
@@ -50,8 +53,16 @@ struct BadContent {
   uint64_t begin = 0, end = 0;
 };
 
+// Which of the unordered touches of a byte a later command is reported against.
+enum class RacePairs : uint8_t {
+  latest,  // those that no later touch follows and outdoes: bounded state
+  all,     // every one: state grows with the touches, for small programs
+};
+
 class AccessHistory {
  public:
+  explicit AccessHistory(RacePairs pairs = RacePairs::latest) : pairs_(pairs) {}
+
   // A new owner: its bytes are undefined until written. Touches of earlier owners stay.
   void allocate(uint64_t begin, uint64_t end);
 
@@ -62,6 +73,7 @@ class AccessHistory {
   struct Judgement {
     bool judge_content = true;
     bool initially_written = false;
+    uint32_t initial_version = 0;  // of bytes that nothing ever touched
   };
   void touch(const Touch& touch, const Clock& clock, const Clock& settled, uint64_t begin,
              uint64_t end, Judgement judgement, std::vector<Conflict>& conflicts,
@@ -77,7 +89,11 @@ class AccessHistory {
     std::vector<Touch> touches;
     bool operator==(const State&) const = default;
   };
-  static void settle(State& state, const Clock& settled);
+  void settle(State& state, const Clock& settled) const;
+  static void judge(const State& state, const Touch& touch, const Judgement& judgement,
+                    uint64_t begin, uint64_t end, std::vector<BadContent>& out);
+
+  RacePairs pairs_;
 
   RangeMap<State> ranges_;
 };

@@ -12,7 +12,7 @@ std::string actor(const Touch& touch) {
   return touch.stream == kHost ? "host" : "stream " + std::to_string(touch.stream);
 }
 
-bool is_node(const Touch& touch) { return touch.epoch.actor >= kFirstGraphActor; }
+bool is_node(const Touch& touch) { return is_node_actor(touch.epoch.actor); }
 
 // Two transients on the same bytes: the first one's block was freed before the second was
 // allocated.
@@ -98,10 +98,15 @@ Finding race_of_pair(ConflictIt begin, ConflictIt end, const OwnNames& names) {
 }
 
 auto content_key(const BadContent& b) {
-  return std::tuple(b.reader.owner, b.has_writer, b.writer.step, b.writer.command, b.writer.owner);
+  return std::tuple(b.reader.operand, b.has_writer, b.writer.step, b.writer.command,
+                    b.writer.owner);
 }
 
 }  // namespace
+
+bool same_content_finding(const BadContent& a, const BadContent& b) {
+  return content_key(a) == content_key(b);
+}
 
 uint32_t OwnNames::id_of(std::string_view text) {
   const auto found = ids_.find(text);
@@ -122,6 +127,7 @@ FindingSide side_of(const Touch& touch, const OwnNames& names) {
   side.step = touch.step;
   side.access = touch.access;
   side.generation = touch.generation;
+  side.version = touch.version;
   return side;
 }
 
@@ -156,8 +162,11 @@ void append_bad_contents(std::vector<BadContent>& bad_contents, const OwnNames& 
       f.layer = begin->writer.layer;
       f.offset_bytes = begin->begin - std::min(begin->begin, begin->writer.buffer_begin);
       f.advice = "Write ";
-      f.advice.append(buffer).append(" before ").append(op).append(" reads it, or keep ");
-      f.advice.append(quoted(f.first.buffer)).append(" out of its memory");
+      f.advice.append(buffer).append(" before ").append(op).append(" reads it");
+      if (begin->writer.owner != reader.owner)
+        f.advice.append(", or keep ").append(quoted(f.first.buffer)).append(" out of its memory");
+      else if (!f.first.op.empty())
+        f.advice.append(", or let ").append(op).append(" read before ").append(quoted(f.first.op));
     } else {
       f.kind = FindingKind::unwritten;
       f.first = side_of(reader, names);

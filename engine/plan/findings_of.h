@@ -29,7 +29,9 @@ FindingSide side_of(const Touch& touch, const OwnNames& names);
 void append_races(std::vector<Conflict>& conflicts, const OwnNames& names,
                   std::vector<Finding>& out);
 
-// One finding a (reading buffer, writing command) of one second command. Reorders `bad_contents`.
+// One finding an (operand, writing command) of one second command. Sorts `bad_contents` so that
+// those of one finding stand together.
+bool same_content_finding(const BadContent& a, const BadContent& b);
 void append_bad_contents(std::vector<BadContent>& bad_contents, const OwnNames& names,
                          std::vector<Finding>& out);
 

@@ -30,28 +30,11 @@ int pass_of(Access access) {
   return access == Access::update ? 1 : 2;
 }
 
-// A read that races is reported once, as the race.
-void drop_contents_of_racing_reads(std::vector<Finding>& out, size_t from) {
-  std::set<std::pair<uint32_t, std::string>> racing;
-  for (size_t i = from; i < out.size(); ++i) {
-    if (out[i].kind != FindingKind::race) continue;
-    for (const FindingSide* side : {&out[i].first, &out[i].second})
-      if (side->step == out[i].step && reads(side->access))
-        racing.emplace(side->command, side->buffer);
-  }
-  if (racing.empty()) return;
-  const auto shadowed = [&](const Finding& f) {
-    if (f.kind != FindingKind::stale && f.kind != FindingKind::unwritten) return false;
-    const FindingSide& reader = f.kind == FindingKind::stale ? f.second : f.first;
-    return racing.contains({reader.command, reader.buffer});
-  };
-  out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(from), out.end(), shadowed),
-            out.end());
-}
-
 }  // namespace
 
 struct HazardChecker::Impl {
+  explicit Impl(RacePairs pairs) : history(pairs) {}
+
   Ordering ordering;
   AccessHistory history;
   OwnNames names;
@@ -74,12 +57,19 @@ struct HazardChecker::Impl {
   std::vector<BadContent> bad_contents;
   std::vector<std::pair<uint32_t, uint32_t>> reported_freed;  // buffer value, index into *out
 
+  // Of the program being added: reads that race, and the operands behind content findings.
+  using Read = std::pair<uint32_t, uint32_t>;  // command, operand
+  std::set<Read> racing_reads;
+  std::vector<std::pair<size_t, Read>> judged_reads;  // index into *out
+
   void begin(const Program& next);
   void command(uint32_t index);
   void memory_command(uint32_t index);
-  void region(const Region& r, const Touch& act);
+  void region(const Region& r, const Touch& act, const Clock& clock);
   void allocate(BufferId buffer);
   uint32_t& freed_by(BufferId buffer);
+  void note_reads(size_t first_finding);
+  void drop_contents_of_racing_reads();
   void report_freed(const Region& r, uint64_t size_bytes, const Touch& touch, uint32_t freed);
   uint32_t own_id(NameId name);
 };
@@ -133,7 +123,7 @@ void HazardChecker::Impl::report_freed(const Region& r, uint64_t size_bytes, con
   out->push_back(use_after_free(touch, r.offset_bytes, size_bytes, freed, names));
 }
 
-void HazardChecker::Impl::region(const Region& r, const Touch& act) {
+void HazardChecker::Impl::region(const Region& r, const Touch& act, const Clock& clock) {
   const uint32_t freed = freed_by(r.buffer);
   const Extent& extent = extents->of(r.buffer);
   const bool persistent = r.buffer.is_persistent();
@@ -146,6 +136,7 @@ void HazardChecker::Impl::region(const Region& r, const Touch& act) {
                                    : program->transients[r.buffer.index()].name);
   touch.request = r.request;
   touch.access = r.access;
+  touch.version = r.version;
 
   const uint64_t room =
       extent.size_bytes > r.offset_bytes ? extent.size_bytes - r.offset_bytes : uint64_t{0};
@@ -156,18 +147,27 @@ void HazardChecker::Impl::region(const Region& r, const Touch& act) {
   if (freed != kNotFreed) report_freed(r, inside, touch, freed);
 
   AccessHistory::Judgement judgement;
-  judgement.judge_content = freed == kNotFreed && r.request == kNoRequest;
-  judgement.initially_written = persistent && (*program->persistents)[r.buffer.index()].written;
+  judgement.judge_content = (freed == kNotFreed || r.version != 0) && r.request == kNoRequest;
+  if (persistent) {
+    judgement.initially_written = (*program->persistents)[r.buffer.index()].written;
+    judgement.initial_version = (*program->persistents)[r.buffer.index()].version;
+  }
   const uint64_t begin = extent.begin + r.offset_bytes;
-  history.touch(touch, ordering.clock_of(act.stream), ordering.settled(), begin, begin + inside,
-                judgement, conflicts, bad_contents);
+  history.touch(touch, clock, ordering.settled(), begin, begin + inside, judgement, conflicts,
+                bad_contents);
 }
 
 void HazardChecker::Impl::memory_command(uint32_t index) {
   const Command& c = program->commands[index];
   const StreamId stream = c.kind == CommandKind::host ? kHost : c.stream;
   Touch act;
-  act.epoch = ordering.act(stream);
+  const bool prologue = c.kind == CommandKind::launch && c.before_wait;
+  if (prologue)
+    act.epoch = ordering.act_before_wait(stream);
+  else
+    act.epoch =
+        c.kind == CommandKind::launch ? ordering.act_of_kernel(stream) : ordering.act(stream);
+  const Clock& clock = prologue ? ordering.prologue_clock() : ordering.clock_of(stream);
   act.step = step;
   act.command = index;
   act.op = own_id(c.name);
@@ -177,13 +177,43 @@ void HazardChecker::Impl::memory_command(uint32_t index) {
   bad_contents.clear();
   reported_freed.clear();
   for (int pass = 0; pass < 3; ++pass) {
+    act.operand = 0;
     for (const auto& ranges : {program->operands_of(c), program->touched_of(c)}) {
-      for (const Region& r : ranges)
-        if (r.access != Access::none && pass_of(r.access) == pass) region(r, act);
+      for (const Region& r : ranges) {
+        if (r.access != Access::none && pass_of(r.access) == pass) region(r, act, clock);
+        ++act.operand;
+      }
     }
   }
+  for (const Conflict& conflict : conflicts)
+    for (const Touch* side : {&conflict.first, &conflict.second})
+      if (side->step == step && reads(side->access))
+        racing_reads.emplace(side->command, side->operand);
   if (!conflicts.empty()) append_races(conflicts, names, *out);
-  if (!bad_contents.empty()) append_bad_contents(bad_contents, names, *out);
+  if (bad_contents.empty()) return;
+  const size_t first_finding = out->size();
+  append_bad_contents(bad_contents, names, *out);
+  note_reads(first_finding);
+}
+
+// append_bad_contents leaves bad_contents sorted as it made findings of it: one a run of equal
+// operand and writer.
+void HazardChecker::Impl::note_reads(size_t first_finding) {
+  size_t finding = first_finding;
+  for (size_t i = 0; i < bad_contents.size(); ++i) {
+    const BadContent& b = bad_contents[i];
+    if (i > 0 && !same_content_finding(bad_contents[i - 1], b)) ++finding;
+    if (judged_reads.empty() || judged_reads.back().first != finding)
+      judged_reads.emplace_back(finding, Read{b.reader.command, b.reader.operand});
+  }
+  REDECODE_CHECK_OP(finding + 1, ==, out->size());
+}
+
+// A read that races is reported once, as the race.
+void HazardChecker::Impl::drop_contents_of_racing_reads() {
+  for (auto judged = judged_reads.rbegin(); judged != judged_reads.rend(); ++judged)
+    if (racing_reads.contains(judged->second))
+      out->erase(out->begin() + static_cast<std::ptrdiff_t>(judged->first));
 }
 
 void HazardChecker::Impl::command(uint32_t index) {
@@ -206,7 +236,7 @@ void HazardChecker::Impl::command(uint32_t index) {
   }
 }
 
-HazardChecker::HazardChecker() : impl_(std::make_unique<Impl>()) {}
+HazardChecker::HazardChecker(RacePairs pairs) : impl_(std::make_unique<Impl>(pairs)) {}
 HazardChecker::~HazardChecker() = default;
 HazardChecker::HazardChecker(HazardChecker&&) noexcept = default;
 HazardChecker& HazardChecker::operator=(HazardChecker&&) noexcept = default;
@@ -216,15 +246,16 @@ void HazardChecker::add(StepIndex step, const Program& program, const ExtentTabl
   REDECODE_CHECK_OP(extents.transients.size(), >=, program.transients.size());
   if (program.persistents != nullptr)
     REDECODE_CHECK_OP(extents.persistents.size(), >=, program.persistents->size());
-  const size_t first_finding = out.size();
   impl_->step = step;
   impl_->extents = &extents;
   impl_->out = &out;
   impl_->begin(program);
-  impl_->ordering.begin_program(submission);
+  impl_->racing_reads.clear();
+  impl_->judged_reads.clear();
+  impl_->ordering.begin_program(submission, program.outside_streams);
   for (uint32_t i = 0; i < program.commands.size(); ++i) impl_->command(i);
   impl_->ordering.end_program();
-  drop_contents_of_racing_reads(out, first_finding);
+  impl_->drop_contents_of_racing_reads();
 }
 
 void HazardChecker::sync_all() { impl_->ordering.sync_all(); }

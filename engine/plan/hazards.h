@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/plan/access_history.h"
 #include "traces/finding.h"
 #include "traces/program.h"
 
@@ -42,7 +43,7 @@ enum class Submission : uint8_t {
 
 class HazardChecker {
  public:
-  HazardChecker();
+  explicit HazardChecker(RacePairs pairs = RacePairs::latest);
   ~HazardChecker();
   HazardChecker(HazardChecker&&) noexcept;
   HazardChecker& operator=(HazardChecker&&) noexcept;

@@ -4,7 +4,8 @@
 
 namespace redecode {
 
-void Ordering::begin_program(Submission submission) {
+void Ordering::begin_program(Submission submission, uint32_t outside_streams) {
+  outside_streams_ = outside_streams;
   for (Event& event : events_) event.recorded = false;
   in_graph_ = submission == Submission::graph;
   launched_ = false;
@@ -13,6 +14,7 @@ void Ordering::begin_program(Submission submission) {
 void Ordering::end_program() {
   if (in_graph_ && launched_)
     for (const Clock& node : nodes_) streams_[0].join(node);
+  if (in_graph_ && launched_) stream_starts_[0] = streams_[0];
   in_graph_ = false;
   launched_ = false;
 }
@@ -20,6 +22,7 @@ void Ordering::end_program() {
 void Ordering::launch() {
   streams_[0].join(host_);
   nodes_.fill(streams_[0]);
+  node_starts_.fill(streams_[0]);
   launch_host_ = host_;
   launched_ = true;
 }
@@ -31,8 +34,15 @@ Clock& Ordering::issue(StreamId stream) {
     if (!launched_) launch();
     return nodes_[stream];
   }
-  streams_[stream].join(host_);
+  if ((outside_streams_ >> stream & 1) == 0) {
+    streams_[stream].join(host_);
+    stream_starts_[stream].join(host_);
+  }
   return streams_[stream];
+}
+
+Clock& Ordering::start_of(StreamId stream) {
+  return in_graph_ ? node_starts_[stream] : stream_starts_[stream];
 }
 
 void Ordering::record(StreamId stream, EventId event) {
@@ -43,7 +53,9 @@ void Ordering::record(StreamId stream, EventId event) {
 
 void Ordering::wait(StreamId stream, EventId event) {
   Clock& clock = issue(stream);
-  if (event < events_.size() && events_[event].recorded) clock.join(events_[event].clock);
+  if (event >= events_.size() || !events_[event].recorded) return;
+  clock.join(events_[event].clock);
+  if (stream != kHost) start_of(stream).join(events_[event].clock);
 }
 
 void Ordering::sync(StreamId stream) {
@@ -59,7 +71,7 @@ void Ordering::sync_all() {
   for (const Clock& stream : streams_) host_.join(stream);
 }
 
-Epoch Ordering::act(StreamId stream) {
+Epoch Ordering::advance(StreamId stream) {
   Clock& clock = issue(stream);
   ActorId actor = stream;
   if (stream == kHost) {
@@ -68,6 +80,28 @@ Epoch Ordering::act(StreamId stream) {
     actor = static_cast<ActorId>(kFirstGraphActor + stream);
   }
   return {actor, ++clock.at[actor]};
+}
+
+Epoch Ordering::act(StreamId stream) {
+  const Epoch epoch = advance(stream);
+  if (stream != kHost) start_of(stream) = clock_of(stream);
+  return epoch;
+}
+
+Epoch Ordering::act_of_kernel(StreamId stream) {
+  start_of(stream) = issue(stream);
+  return advance(stream);
+}
+
+Epoch Ordering::act_before_wait(StreamId stream) {
+  Clock& after = issue(stream);
+  const auto first = in_graph_ ? kFirstGraphPrologueActor : kFirstPrologueActor;
+  const auto actor = static_cast<ActorId>(first + prologues_++ % kMaxPrologues);
+  const Epoch epoch{actor, ++prologue_times_[actor - kFirstPrologueActor]};
+  prologue_ = start_of(stream);
+  prologue_.at[actor] = epoch.time;
+  after.at[actor] = epoch.time;
+  return epoch;
 }
 
 const Clock& Ordering::clock_of(StreamId stream) const {

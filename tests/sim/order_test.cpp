@@ -105,7 +105,7 @@ TEST_CASE("text that is no order is refused with the grammar") {
     CAPTURE(text);
     const Error error = order_error(text);
     CHECK(error.code() == ErrorCode::usage);
-    CHECK(error.message().find("fifo, seed:N, paced:N or script:") != std::string::npos);
+    CHECK(error.message().find("fifo, seed:N, paced:N, pct:N,D, before:") != std::string::npos);
   }
   CHECK(order_error("seed:18446744073709551616").message().find("below 2^64") != std::string::npos);
   CHECK(order_error(std::string(100000, 'x')).message().size() < 400);

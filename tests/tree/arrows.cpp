@@ -19,6 +19,10 @@ const std::vector<Arrow>& arrows() {
   static const std::vector<Arrow> kArrows = {
       {"traces", {}},
       {"engine/plan", {"traces"}},
+      {"engine/litmus", {"engine/checks", "engine/plan", "traces"}},
+      {"engine/checks", {"engine/plan", "traces"}},
+      {"engine/explore", {"engine/plan", "traces"}},
+      {"engine/repair", {"engine/explore", "engine/plan", "traces"}},
       {"engine/memory", {"engine/plan", "traces"}},
       {"engine/kernels", {"traces"}},
       {"engine/device", {"engine/memory", "engine/plan", "traces"}},

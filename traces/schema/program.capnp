@@ -24,6 +24,7 @@ struct Program {
   args @6 :List(Arg);
   streamCount @7 :UInt32;                  # must be in [1, 16]
   eventCount @8 :UInt32;                   # must be at most 65536
+  outsideStreams @9 :UInt32;               # bit mask: actors that do not follow the host
 }
 
 struct PersistentBuffer {
@@ -32,6 +33,7 @@ struct PersistentBuffer {
   size @1 :UInt64;       # Bytes
   pageBytes @2 :UInt64;  # Bytes a page of a paged KV buffer; else 0
   written @3 :Bool;      # content is defined before the first step
+  version @4 :UInt32;    # of that content; 0: not stated
 }
 
 struct TransientBuffer {
@@ -69,6 +71,8 @@ struct Command {
   touchedCount @10 :UInt32;
   firstArg @11 :UInt32;
   argCount @12 :UInt32;
+  beforeWait @13 :Bool;      # launch: the part of a PDL-launched kernel before its dependency wait
+  needsAllBlocks @14 :Bool;  # launch: its blocks wait for each other
 }
 
 struct Region {
@@ -78,6 +82,7 @@ struct Region {
   size @3 :UInt64;       # Bytes
   rowStride @4 :UInt32;  # Bytes a batch row where the range is [rows, ...], else 0
   request @5 :UInt32;    # RequestId whose KV page this is meant to be; 0xffffffff: not a KV range
+  version @6 :UInt32;    # read: the content it is meant to see; write: that it makes; 0: any
 }
 
 enum ArgKind {

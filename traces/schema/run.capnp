@@ -42,6 +42,12 @@ enum FindingKind {
   foreign @4;
   frozen @5;
   numeric @6;
+  hang @7;
+}
+
+enum Severity {
+  conflicting @0;  # the result can be wrong
+  unusual @1;      # nothing is wrong by itself
 }
 
 enum Access {
@@ -64,6 +70,8 @@ struct Finding {
   size @7 :UInt64;         # Bytes concerned
   missingEdge @8 :Text;    # "indexer.logits (stream 3) -> wq_b (stream 0)"; races only
   advice @9 :Text;
+  check @10 :Text;         # its name in `redecode explain`; empty: that of the kind
+  severity @11 :Severity;
 
   struct Side {
     op @0 :Text;

@@ -145,7 +145,7 @@ void SimDevice::release(std::byte* base) {
 void SimDevice::submit(const Program& program, const Bindings& bindings, Order& order,
                        Observer* observer) {
   Impl& impl = *impl_;
-  impl.queues.start();
+  order.begin_program(program, impl.queues.start());
   impl.events.assign(program.event_count, kNeverRecorded);
   impl.deferred_frees.assign(program.transients.size(), 0);
   Audience audience;
@@ -168,7 +168,7 @@ CaptureResult SimDevice::capture(const Program& program, const Bindings& binding
 }
 
 void SimDevice::launch(GraphId graph, Order& order, Observer* observer) {
-  impl_->queues.start();
+  order.begin_program(impl_->alive(graph).program, impl_->queues.start());
   impl_->queues.issue_graph(0, impl_->alive(graph), observer);
   if (order.host_paced()) impl_->queues.run_ready(order);
 }

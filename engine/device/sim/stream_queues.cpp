@@ -20,11 +20,13 @@ void show(const Audience& audience, Observer* instead, uint32_t command) {
 
 }  // namespace
 
-void StreamQueues::start() {
-  if (!idle()) return;
-  items_.clear();
-  tokens_.clear();
-  arena_.clear();
+uint32_t StreamQueues::start() {
+  if (idle()) {
+    items_.clear();
+    tokens_.clear();
+    arena_.clear();
+  }
+  return ++submission_;
 }
 
 void StreamQueues::issue_op(StreamId stream, const Op& op, const Audience& audience) {
@@ -70,6 +72,7 @@ StreamQueues::Item& StreamQueues::append(ItemKind kind, StreamId stream) {
   Item& item = items_.emplace_back();
   item.kind = kind;
   item.stream = stream;
+  item.submission = submission_;
   return item;
 }
 
@@ -169,11 +172,27 @@ void StreamQueues::add_ready(Candidate candidate) {
   }
 }
 
+uint32_t StreamQueues::choose(Order& order) {
+  if (!order.sees_ops())
+    return ready_.size() > 1 ? order.choose(static_cast<uint32_t>(ready_.size())) : 0;
+  shown_.clear();
+  for (const Candidate at : ready_) {
+    const Item& item = items_[at >> 32];
+    if (item.kind == ItemKind::graph) {
+      const auto node = static_cast<uint32_t>(at);
+      const uint32_t command = item.graph->nodes[node].command;
+      shown_.push_back({item.submission, command, item.graph->program.commands[command].stream});
+    } else {
+      shown_.push_back({item.submission, item.op.command, item.stream});
+    }
+  }
+  return order.choose_among(shown_);
+}
+
 void StreamQueues::run_one(Order& order, Observer* observer) {
   REDECODE_CHECK(!ready_.empty());
-  const auto count = static_cast<uint32_t>(ready_.size());
-  const uint32_t pick = count > 1 ? order.choose(count) : 0;
-  REDECODE_CHECK_OP(pick, <, count);
+  const uint32_t pick = choose(order);
+  REDECODE_CHECK_OP(size_t{pick}, <, ready_.size());
   const Candidate picked = ready_[pick];
   ready_.erase(ready_.begin() + pick);
   const auto index = static_cast<uint32_t>(picked >> 32);

@@ -38,8 +38,8 @@ class StreamQueues {
   OpArena& arena() { return arena_; }
 
   // Before the first command of a submit or a launch: gives back all memory if nothing is pending,
-  // and with it every token handed out so far.
-  void start();
+  // and with it every token handed out so far. Returns the number of this submission.
+  uint32_t start();
 
   void issue_op(StreamId stream, const Op& op, const Audience& audience);
   EventToken issue_record(StreamId stream);
@@ -61,6 +61,7 @@ class StreamQueues {
   struct Item {
     ItemKind kind = ItemKind::op;
     StreamId stream = 0;
+    uint32_t submission = 0;
     EventToken token = 0;
     Op op;
     const SimGraph* graph = nullptr;
@@ -90,14 +91,17 @@ class StreamQueues {
   void finish_node(uint32_t item, uint32_t node);
   void add_ready(Candidate candidate);
   void run_one(Order& order, Observer* observer);
+  uint32_t choose(Order& order);
 
   Exec& exec_;
   OpArena arena_;
   std::vector<Item> items_;  // in issue order
   std::vector<Token> tokens_;
   std::array<Queue, kMaxStreams> queues_;
+  uint32_t submission_ = 0;
   uint64_t pending_ = 0;          // items not retired
   std::vector<Candidate> ready_;  // ascending: oldest first
+  std::vector<ReadyOp> shown_;    // the same, for an order that sees ops
   // Of the graph at the head of each stream: predecessors yet to run by node, and nodes yet to run.
   struct Running {
     std::vector<uint32_t> blockers;
