@@ -181,12 +181,14 @@ Consumer measure_consumer(const Options& o, const Scratch& scratch, StepLayout l
   writer.layout = layout;
   writer.chunk_steps = 4096;
   double seconds = 0;
-  {
+  // The least of some turns: other processes only ever add to it.
+  for (int turn = 0; turn < 7; ++turn) {
     TraceTarget target(TraceSetWriter(path, workload.header(), writer, {}, true), Sampler("all"));
     const uint64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
     for (const Step& step : steps) target.take(step);
     target.writer().close();
-    seconds = static_cast<double>(now_ns(CLOCK_THREAD_CPUTIME_ID) - begin) * 1e-9;
+    const double taken = static_cast<double>(now_ns(CLOCK_THREAD_CPUTIME_ID) - begin) * 1e-9;
+    seconds = turn == 0 ? taken : std::min(seconds, taken);
   }
   const auto count = static_cast<double>(steps.size());
   return {.us_per_step = seconds * 1e6 / count,
@@ -288,7 +290,8 @@ int run_bench_record(const CommandContext& context, const Options& o) {
   text += labelled("dropped", with_thousands(hot.stats.steps_dropped) + " of " +
                                   with_thousands(hot.stats.steps_seen) + " steps");
   text += labelled("consumer", "columns " + two_digits(columns.us_per_step) + " us a step, rows " +
-                                   two_digits(rows.us_per_step) + " us a step, of CPU time");
+                                   two_digits(rows.us_per_step) +
+                                   " us a step, of CPU time, least of 7");
   text += labelled("columns", bytes(columns.bytes_per_step));
   text += labelled("rows", bytes(rows.bytes_per_step));
   text += labelled("one message", bytes(naive.messages) + ", zstd " + bytes(naive.messages_zstd));

@@ -7,9 +7,12 @@
 #include "cli/check_litmus.h"
 #include "cli/mode_options.h"
 #include "cli/output.h"
+#include "cli/price_text.h"
 #include "cli/progress.h"
+#include "cli/timeline_files.h"
 #include "engine/decoder/plan_check.h"
 #include "engine/model/factory.h"
+#include "engine/repair/fix_price.h"
 #include "traces/error.h"
 #include "traces/thousands.h"
 #include "traces/trace_file.h"
@@ -24,6 +27,9 @@ constexpr const char* kExample =
 
 struct CheckCommand {
   std::string trace, model;
+  std::string require, price;
+  PictureOptions pictures;
+  bool certify = false;
   std::optional<uint32_t> rows, context_tokens;
   ModeOptions mode;
 };
@@ -49,6 +55,10 @@ struct CheckResult {
   uint64_t persistent_bytes = 0;
   std::vector<Finding> findings;
   std::vector<uint64_t> counts;
+  Certificate certificate;
+  std::optional<FixPrice> price;
+  bool priced_races = false;
+  std::string pictures;
   double seconds = 0;
   bool stopped = false;
 };
@@ -132,13 +142,35 @@ void check_config(const Subject& subject, const Model& model) {
               "model '" + subject.model + "'");
 }
 
-CheckResult check_subject(const CommandContext& context, Subject subject, const Mode& mode) {
+std::vector<Finding> races_of_step(const PlannedStep& step) {
+  return races_of(step.program, step.extents, step.submission);
+}
+
+// What was asked for beside the check, of the step that it kept.
+void look_closer(const CheckCommand& o, const PlannedStep& step, CheckResult& result) {
+  if (step.program.commands.empty()) return;
+  if (!o.price.empty()) {
+    const auto races = races_of_step(step);
+    RepairOptions options;
+    options.find_needless_waits = false;
+    const Repair fix = repair(step.program, step.extents, step.submission, races, options);
+    result.price = price_fix(step.program, step.submission, races, fix, load_device(o.price));
+    result.priced_races = !races.empty();
+  }
+  if (o.pictures.any())
+    result.pictures =
+        write_pictures(o.pictures, step.program, step.submission, step.step, result.findings);
+}
+
+CheckResult check_subject(const CommandContext& context, const CheckCommand& o, Subject subject,
+                          const Mode& mode) {
   const auto start = std::chrono::steady_clock::now();
   KernelTable kernels;
   const auto model =
       make_model(subject.model, subject.settings, mode.index_key, add_exact_kernels(kernels));
   check_config(subject, *model);
   PlanChecker checker(kernels, *model, mode);
+  if (!o.price.empty() || o.pictures.any()) checker.keep_step();
   CheckResult result;
   Progress progress(context, "check", "steps");
   for (const Step& step : subject.steps) {
@@ -155,6 +187,8 @@ CheckResult check_subject(const CommandContext& context, Subject subject, const 
   result.pool = checker.pool();
   result.persistent_bytes = checker.persistent_bytes();
   result.findings = checker.inspector().findings();
+  result.certificate = checker.inspector().certificate();
+  look_closer(o, checker.kept(), result);
   for (size_t i = 0; i < result.findings.size(); ++i)
     result.counts.push_back(checker.inspector().count(i));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -180,7 +214,17 @@ std::string result_text(const CheckResult& r) {
   return out + findings_text(r.findings, r.counts);
 }
 
-std::string result_json(const CheckResult& r) {
+std::string certificate_text(const CheckCommand& o, const CheckResult& r) {
+  if (!o.certify && o.require.empty()) return {};
+  if (!r.findings.empty()) return labelled("certificate", "none: there are findings");
+  const std::string digest = digest_hex(r.certificate.digest);
+  std::string out = labelled("certificate", digest + ", " + claim_of(r.certificate));
+  if (!o.require.empty() && o.require != digest)
+    out += labelled("", "NOT the required " + o.require + ": the programs or their places differ");
+  return out;
+}
+
+std::string result_json(const CheckResult& r, bool certify) {
   const PlanSize& p = r.largest;
   JsonWriter json;
   json.begin_object();
@@ -195,6 +239,20 @@ std::string result_json(const CheckResult& r) {
   json.member("pool_segments", r.pool.segments).member("pool_bytes", r.pool.segment_bytes);
   json.member("persistent_bytes", r.persistent_bytes).member("seconds", r.seconds);
   findings_json(r.findings, r.counts, json);
+  if (r.price) price_json(*r.price, json);
+  if (certify) {
+    json.key("certificate");
+    if (r.findings.empty())
+      json.begin_object()
+          .member("digest", digest_hex(r.certificate.digest))
+          .member("claim", claim_of(r.certificate))
+          .member("programs", r.certificate.programs)
+          .member("commands", r.certificate.commands)
+          .member("accesses", r.certificate.accesses)
+          .end_object();
+    else
+      json.null();
+  }
   json.end_object();
   return json.take();
 }
@@ -211,17 +269,24 @@ void refuse_what_does_not_run(const Mode& mode) {
 int run_check(const CommandContext& context, const CheckCommand& o) {
   if (o.trace.empty() && o.model.empty())
     throw Error(ErrorCode::usage, "name a trace, or a model with --model", "check");
-  if (is_litmus_path(o.trace)) return check_litmus_path(context, o.trace);
+  if (is_litmus_path(o.trace)) return check_litmus_path(context, o.trace, o.pictures);
   refuse_what_does_not_run(o.mode.resolve());
   Mode defaults;
   Subject subject = o.trace.empty() ? subject_of_model(o) : subject_of_trace(o, defaults);
-  const CheckResult result = check_subject(context, std::move(subject), o.mode.resolve(defaults));
+  const CheckResult result =
+      check_subject(context, o, std::move(subject), o.mode.resolve(defaults));
   if (result.stopped)
     throw Error(ErrorCode::environment,
                 "stopped by a signal after " + with_thousands(result.steps) + " steps",
                 result.subject.name);
-  emit(context, result_text(result), result_json(result));
-  return result.findings.empty() ? 0 : 1;
+  const bool clean = result.findings.empty();
+  emit(context,
+       result_text(result) + (result.price ? price_text(*result.price, result.priced_races) : "") +
+           result.pictures + certificate_text(o, result),
+       result_json(result, o.certify || !o.require.empty()));
+  const bool required =
+      o.require.empty() || (clean && o.require == digest_hex(result.certificate.digest));
+  return clean && required ? 0 : 1;
 }
 
 }  // namespace
@@ -237,6 +302,17 @@ void add_check(CLI::App& app, CommandContext& context) {
   command->add_option("--model", o->model, "dsv4-flash and all that record takes");
   command->add_option("--rows", o->rows, "Model: rows of the step (64)");
   command->add_option("--context", o->context_tokens, "Model: tokens of every request (1024)");
+  command->add_option("--price", o->price,
+                      "Predict step times on a device: h200, b200 or a description file");
+  command->add_option("--timeline", o->pictures.timeline,
+                      "Write the step with the first finding, or the largest, for Perfetto");
+  command->add_option("--svg", o->pictures.svg, "Draw the first finding");
+  command->add_flag("--force", o->pictures.force, "Replace existing files");
+  command->add_flag(
+      "--certify", o->certify,
+      "Say what a check without findings proves, with the digest of what was checked");
+  command->add_option("--require", o->require,
+                      "Exit 1 unless the certificate has this digest: for CI");
   o->mode.add_to(*command);
   on_run(command, context, [&context, o] { return run_check(context, *o); });
 }

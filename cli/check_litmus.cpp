@@ -95,14 +95,20 @@ bool is_litmus_path(const std::string& path) {
   return false;
 }
 
-int check_litmus_path(const CommandContext& context, const std::string& path) {
+int check_litmus_path(const CommandContext& context, const std::string& path,
+                      const PictureOptions& pictures) {
   const bool folder = fs::is_directory(path);
+  if (folder && pictures.any())
+    throw Error(ErrorCode::usage, "pictures are of one litmus file", "--timeline, --svg");
   std::vector<LitmusReport> reports;
   for (const std::string& file : litmus_files(path))
     reports.push_back(report_litmus(load_litmus(file), file));
   const auto matched = static_cast<uint64_t>(std::ranges::count_if(reports, good));
   std::string text;
   for (const LitmusReport& r : reports) text += report_text(r);
+  if (pictures.any())
+    text += write_pictures(pictures, lower(load_litmus(path)).program, Submission::eager, 0,
+                           reports.front().findings);
   JsonWriter json;
   if (folder) {
     text += with_thousands(matched) + " of " + with_thousands(reports.size()) +

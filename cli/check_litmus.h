@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/timeline_files.h"
 
 namespace redecode {
 
@@ -11,6 +12,8 @@ bool is_litmus_path(const std::string& path);
 
 // Checks the file, or every .litmus file of the folder in order of path. Returns 0 when each gives
 // what it expects and is clean after its fix; a file without expect lines must be clean. Else 1.
-int check_litmus_path(const CommandContext& context, const std::string& path);
+// Pictures are of a single file.
+int check_litmus_path(const CommandContext& context, const std::string& path,
+                      const PictureOptions& pictures = {});
 
 }  // namespace redecode

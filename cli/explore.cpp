@@ -23,6 +23,7 @@ struct ExploreCommand {
   uint64_t seed = 1;
   uint32_t repeats = 100;
   int threads = 1;
+  std::string device = "h200";
   ModeOptions mode;
 };
 
@@ -55,6 +56,7 @@ int run_explore(const CommandContext& context, const ExploreCommand& o) {
   options.random_orders = static_cast<uint32_t>(at_most(o.orders, 20, kMostOrders, "--orders"));
   options.repeats = o.repeats;
   options.threads = o.threads;
+  options.device = o.device;
   return explore_trace(context, o.subject, trace, o.mode.resolve(defaults), options);
 }
 
@@ -76,6 +78,8 @@ void add_explore(CLI::App& app, CommandContext& context) {
   command->add_option("--repeats", o->repeats, "Trace: runs that confirm a witness");
   command->add_option("--threads", o->threads, "Trace: threads of the kernels")
       ->check(CLI::Range(1, 1024));
+  command->add_option("--price", o->device,
+                      "Trace: device that the fix is priced for: h200, b200 or a file");
   o->mode.add_to(*command);
   on_run(command, context, [&context, o] { return run_explore(context, *o); });
 }

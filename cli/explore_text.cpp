@@ -41,7 +41,7 @@ Group group_of(const Finding& f) {
   return {f.first.op, f.second.op, f.first.buffer, f.second.buffer};
 }
 
-constexpr size_t kMostGroups = 8;
+constexpr size_t kMostGroups = 3;
 
 }  // namespace
 

@@ -5,13 +5,15 @@
 #include "cli/explore_text.h"
 #include "cli/mode_options.h"
 #include "cli/output.h"
+#include "cli/price_text.h"
 #include "cli/progress.h"
 #include "compare/divergence.h"
 #include "compare/interval.h"
 #include "compare/rows.h"
 #include "engine/decoder/plan_check.h"
 #include "engine/model/factory.h"
-#include "engine/repair/repair.h"
+#include "engine/repair/fix_price.h"
+#include "replayer/replay.h"
 #include "replayer/step_lab.h"
 #include "traces/error.h"
 #include "traces/thousands.h"
@@ -38,7 +40,16 @@ struct TraceExploration {
   std::optional<uint64_t> first_seed;
   std::string witness;  // empty: none
   Repair repair;
+  std::optional<FixPrice> price;
 };
+
+// The same model as `mode` runs it, eager on one stream in fifo order, without defects.
+Mode clean_mode(const Mode& mode) {
+  Mode clean;
+  clean.index_key = mode.index_key;
+  clean.topk = mode.topk;
+  return clean;
+}
 
 // The first step whose structure has a finding that conflicts.
 std::optional<StepIndex> first_finding(const CommandContext& context, const Trace& trace,
@@ -58,16 +69,74 @@ std::optional<StepIndex> first_finding(const CommandContext& context, const Trac
   return std::nullopt;
 }
 
+std::string flip_of(const StepStructure& s, const Finding& race, const std::string& step) {
+  return "before:" + step + '/' + to_text(anchor_of(s.program, race.second.command)) + '<' +
+         to_text(anchor_of(s.program, race.first.command));
+}
+
+// Not every step whose structure has a race shows it in its output. Each racing pair, flipped in
+// every step of one replay, leads to the first step that does.
+class StepSearch {
+ public:
+  StepSearch(const CommandContext& context, const Trace& trace, const Mode& mode,
+             const ExploreTraceOptions& options)
+      : context_(context), trace_(trace), options_(options), mode_(mode) {}
+
+  std::optional<StepIndex> run(const StepStructure& structure) {
+    ReplayOptions clean = replay_options(clean_mode(mode_));
+    clean.output = [&](const StepOutput& o) { golden_.push_back(o); };
+    replay(trace_, clean);
+    if (context_.stopped()) return std::nullopt;
+    if (const auto step = first_difference()) return step;  // whatever the order
+    const size_t count = std::min<size_t>(structure.races.size(), kMostReplays);
+    Progress progress(context_, "replays that flip a pair", "replays");
+    for (size_t i = 0; i < count && !context_.stopped(); ++i) {
+      mode_.order = flip_of(structure, structure.races[i], "*");
+      if (const auto step = first_difference()) return step;
+      progress.update(i + 1, count);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr size_t kMostReplays = 12;
+
+  ReplayOptions replay_options(const Mode& mode) const {
+    ReplayOptions o;
+    o.mode = mode;
+    o.inspect = false;
+    o.threads = options_.threads;
+    o.stop = [this] { return context_.stopped(); };
+    return o;
+  }
+
+  std::optional<StepIndex> first_difference() const {
+    std::optional<StepIndex> step;
+    size_t at = 0;
+    ReplayOptions o = replay_options(mode_);
+    o.stop = [&] { return step.has_value() || context_.stopped(); };
+    o.output = [&](const StepOutput& output) {
+      if (!step && compare_step(golden_.at(at), output).first) step = output.step;
+      ++at;
+    };
+    replay(trace_, o);
+    return step;
+  }
+
+  const CommandContext& context_;
+  const Trace& trace_;
+  const ExploreTraceOptions& options_;
+  Mode mode_;
+  std::vector<StepOutput> golden_;
+};
+
 class TraceExplorer {
  public:
   TraceExplorer(const CommandContext& context, const Trace& trace, const Mode& mode,
                 const ExploreTraceOptions& options, StepIndex step)
       : context_(context), options_(options), candidate_(trace, step, mode, options.threads) {
     out_.step = step;
-    Mode clean;
-    clean.index_key = mode.index_key;
-    clean.topk = mode.topk;
-    StepLab golden(trace, step, clean, options.threads);
+    StepLab golden(trace, step, clean_mode(mode), options.threads);
     expected_ = golden.run("fifo");
   }
 
@@ -79,6 +148,9 @@ class TraceExplorer {
     confirm();
     out_.repair = repair(out_.structure.program, out_.structure.extents, out_.structure.submission,
                          out_.structure.races);
+    if (!out_.structure.races.empty())
+      out_.price = price_fix(out_.structure.program, out_.structure.submission,
+                             out_.structure.races, out_.repair, load_device(options_.device));
     return std::move(out_);
   }
 
@@ -94,10 +166,7 @@ class TraceExplorer {
     for (size_t i = 0; i < count && !context_.stopped(); ++i) {
       GuidedRun run;
       run.race = i;
-      PrecedenceScript script;
-      script.steps[out_.step] = {{anchor_of(out_.structure.program, races[i].second.command),
-                                  anchor_of(out_.structure.program, races[i].first.command)}};
-      run.order = "before:" + to_text(script);
+      run.order = flip_of(out_.structure, races[i], std::to_string(out_.step));
       try {
         run.wrong = fails(run.order);
       } catch (const Error& e) {
@@ -157,6 +226,25 @@ std::string random_text(const TraceExploration& x) {
   return out;
 }
 
+// One finding of each pair of ops, with how many there are in all layers.
+std::pair<std::vector<Finding>, std::vector<uint64_t>> grouped(
+    const std::vector<Finding>& findings) {
+  std::vector<Finding> first;
+  std::vector<uint64_t> counts;
+  for (const Finding& f : findings) {
+    const auto same = std::ranges::find_if(first, [&](const Finding& g) {
+      return g.kind == f.kind && g.first.op == f.first.op && g.second.op == f.second.op;
+    });
+    if (same != first.end()) {
+      ++counts[static_cast<size_t>(same - first.begin())];
+      continue;
+    }
+    first.push_back(f);
+    counts.push_back(1);
+  }
+  return {std::move(first), std::move(counts)};
+}
+
 std::string text_of(const std::string& path, const Mode& mode, const TraceExploration& x) {
   const StepStructure& s = x.structure;
   std::string out = "explored step " + std::to_string(x.step) + " of " + path + '\n';
@@ -164,8 +252,8 @@ std::string text_of(const std::string& path, const Mode& mode, const TraceExplor
   out += labelled("program", with_thousands(s.program.commands.size()) + " commands on " +
                                  std::to_string(s.program.stream_count) + " streams");
   out += labelled("findings", s.findings.empty() ? "none" : with_thousands(s.findings.size()));
-  const std::vector<uint64_t> counts(s.findings.size(), 1);
-  out += findings_text(s.findings, counts);
+  const auto [first_of_kind, alike] = grouped(s.findings);
+  out += findings_text(first_of_kind, alike);
   out += labelled("guided", of(x.guided_tries) + " orders that flip a racing pair go wrong");
   if (x.random_tries.tried != 0) out += labelled("random", random_text(x));
   if (x.witness.empty()) {
@@ -176,7 +264,9 @@ std::string text_of(const std::string& path, const Mode& mode, const TraceExplor
                             (x.witness == "fifo" ? ": the order does not decide"
                                                  : "; fifo fails " + of(x.fifo_tries)));
   }
-  return out + repair_text(s.program, s.races, x.repair);
+  out += repair_text(s.program, s.races, x.repair);
+  if (x.price) out += price_text(*x.price, !s.races.empty());
+  return out;
 }
 
 void tries_json(const char* key, const Tries& t, JsonWriter& json) {
@@ -204,6 +294,7 @@ std::string json_of(const std::string& path, const Mode& mode, const TraceExplor
   tries_json("witness_runs", x.witness_tries, json);
   tries_json("fifo_runs", x.fifo_tries, json);
   repair_json(x.structure.program, x.structure.races, x.repair, json);
+  if (x.price) price_json(*x.price, json);
   json.end_object();
   return json.take();
 }
@@ -227,6 +318,12 @@ int explore_trace(const CommandContext& context, const std::string& path, const 
          json.take());
     return 0;
   }
+  if (!options.step) {
+    StepLab lab(trace, *step, mode, options.threads);
+    StepSearch search(context, trace, mode, options);
+    step = search.run(lab.structure()).value_or(*step);
+  }
+  if (context.stopped()) throw Error(ErrorCode::environment, "stopped by a signal", path);
   TraceExplorer explorer(context, trace, mode, options, *step);
   const TraceExploration x = explorer.run();
   if (context.stopped()) throw Error(ErrorCode::environment, "stopped by a signal", path);

@@ -16,6 +16,7 @@ struct ExploreTraceOptions {
   uint32_t guided_orders = 64;    // most pairs to try
   uint32_t repeats = 100;         // of the witness and of fifo
   int threads = 1;
+  std::string device = "h200";  // whose time the fix is priced in
 };
 
 // Returns 1 when an order goes wrong or the structure has a finding, else 0.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/content_hashes.h"
 #include "replayer/engine_instance.h"
 #include "traces/error.h"
 
@@ -41,6 +42,7 @@ TraceHeader header_of(const LiveRequest& request, const EngineInstance& engine,
   TraceHeader header;
   header.writer = writer_name();
   header.model = engine.identity();
+  add_content_hashes(request.model, {}, header.model);
   header.engine = engine.model().settings();
   header.mode = request.mode;
   header.workload = describe(workload);

@@ -12,6 +12,7 @@
 #include "cli/compare.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"
+#include "cli/explain.h"
 #include "cli/explore.h"
 #include "cli/output.h"
 #include "cli/record.h"
@@ -57,6 +58,7 @@ void add_commands(CLI::App& app, CommandContext& context) {
   add_compare(app, context);
   add_check(app, context);
   add_explore(app, context);
+  add_explain(app, context);
   add_demo(app, context);
   add_stress(app, context);
   add_serve(app, context);

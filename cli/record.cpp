@@ -163,6 +163,7 @@ class TraceTarget final : public TapTarget {
   TraceTarget(TraceWriter writer, Totals& totals) : writer_(std::move(writer)), totals_(totals) {}
   void write(const Step& step) override { writer_.write(step); }
   void write(const StepOutput& output) override { writer_.write(output); }
+  void write(const Gap& gap) override { writer_.write(gap); }
   void flush() override { writer_.flush(); }
   void close() override {
     writer_.close();
@@ -206,19 +207,29 @@ int run_record(const CommandContext& context, const RecordOptions& o) {
   return 0;
 }
 
+void refuse_what_a_proxy_ignores(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string& group = option->get_group();
+    if (option->count() != 0 && (group == "Traffic" || group == "Engine" || group == "Mode"))
+      usage("says how our own engine serves; leave it out beside --proxy", option->get_name());
+  }
+}
+
 void add_traffic(CLI::App* command, RecordOptions& o) {
   const char* group = "Traffic";
   const auto add = [&](const char* flag, auto& value, const char* help) {
     return command->add_option(flag, value, help)->group(group);
   };
-  add("--workload", o.workload, "agent, mooncake or azure, with key=value words after it");
+  add("--workload", o.workload,
+      "agent, mooncake, azure or requests, with key=value words after it");
   add("--sessions", o.sessions, "Agent: sessions");
   add("--rounds", o.rounds, "Agent: requests a session");
   add("--ctx", o.context_tokens, "Agent: prompt tokens of the first round");
   add("--concurrency", o.concurrency, "Agent: sessions at once; 0: all");
   add("--requests", o.requests, "Arrivals: only the first so many");
   add("--scale", o.scale, "Arrivals: lengths are divided by this");
-  add("--input", o.input, "Arrivals: a trace file in place of the built-in sample");
+  add("--input", o.input,
+      "Arrivals: a file in place of the built-in sample; requests: a trace (.rdt)");
   add("--max-tokens", o.max_tokens, "Output tokens of a request");
   add("--seed", o.seed, "Of prompts and of sampling")->check(whole_number());
   add("--temperature", o.temperature, "Sampling; 0 is argmax");
@@ -256,7 +267,10 @@ void add_record(CLI::App& app, CommandContext& context) {
   add_engine(command, *options);
   options->mode.add_to(*command);
   add_proxy_options(*command, options->proxy);
-  on_run(command, context, [&context, options] { return run_record(context, *options); });
+  on_run(command, context, [&context, command, options] {
+    if (options->proxy.on) refuse_what_a_proxy_ignores(*command);
+    return run_record(context, *options);
+  });
 }
 
 }  // namespace redecode

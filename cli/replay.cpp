@@ -9,6 +9,7 @@
 #include "cli/mode_options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/recorded_check.h"
 #include "cli/step_range.h"
 #include "replayer/replay.h"
 #include "traces/error.h"
@@ -24,7 +25,7 @@ constexpr const char* kExample =
 
 struct ReplayCommand {
   std::string trace, output, steps, model;
-  bool force = false, no_check = false;
+  bool force = false, no_check = false, recorded = false, canary = false;
   int threads = 1;
   ModeOptions mode;
 };
@@ -69,7 +70,7 @@ class RunFile {
 };
 
 std::string result_text(const Trace& trace, const ReplayCommand& o, const ReplayResult& r,
-                        double seconds) {
+                        double seconds, const RecordedCheck& recorded) {
   std::string out = "replayed " + o.trace;
   if (!o.output.empty()) out += " into " + o.output;
   out += '\n';
@@ -84,6 +85,7 @@ std::string result_text(const Trace& trace, const ReplayCommand& o, const Replay
   out += labelled("digest", digest_hex(r.digest));
   if (trace.end == FileEnd::cut)
     out += labelled("trace", "cut at byte " + with_thousands(trace.cut_offset_bytes));
+  if (o.recorded) out += labelled("recorded", recorded.text());
   if (o.no_check)
     out += labelled("findings", "not checked");
   else
@@ -92,7 +94,7 @@ std::string result_text(const Trace& trace, const ReplayCommand& o, const Replay
 }
 
 std::string result_json(const Trace& trace, const ReplayCommand& o, const ReplayResult& r,
-                        double seconds) {
+                        double seconds, const RecordedCheck& recorded) {
   JsonWriter json;
   json.begin_object();
   json.member("trace", o.trace).member("trace_digest", digest_hex(r.header.trace_digest));
@@ -108,6 +110,7 @@ std::string result_json(const Trace& trace, const ReplayCommand& o, const Replay
   json.member("steps", r.steps).member("graph_steps", r.graph_steps);
   json.member("restored_steps", r.restored_steps).member("rows", r.rows);
   json.member("tokens", r.outputs).member("seconds", seconds).member("checked", !o.no_check);
+  if (o.recorded) recorded.write_json(json.key("recorded"));
   findings_json(r.findings, r.finding_counts, json);
   json.end_object();
   return json.take();
@@ -129,11 +132,16 @@ int run_replay(const CommandContext& context, const ReplayCommand& o) {
   options.mode = o.mode.resolve(golden_mode(trace.header));
   options.model = o.model;
   options.threads = o.threads;
+  options.canary = o.canary;
   options.inspect = !o.no_check;
   check_memory(o.model.empty() ? trace.header.model.spec : o.model, trace.header.engine,
                options.mode);
   RunFile run(o.output, header_before(trace, o, options.mode), o.force);
-  options.output = [&](const StepOutput& output) { run.write(output); };
+  RecordedCheck recorded(trace);
+  options.output = [&](const StepOutput& output) {
+    run.write(output);
+    if (o.recorded) recorded.add(output);
+  };
   options.stop = [&] { return context.stopped(); };
   Progress progress(context, "replay", "steps");
   options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
@@ -148,8 +156,11 @@ int run_replay(const CommandContext& context, const ReplayCommand& o) {
                 "stopped by a signal after " + with_thousands(result.steps) +
                     " steps; the run is readable so far",
                 o.output.empty() ? o.trace : o.output);
-  emit(context, result_text(trace, o, result, seconds), result_json(trace, o, result, seconds));
-  return result.findings.empty() ? 0 : 1;
+  emit(context, result_text(trace, o, result, seconds, recorded),
+       result_json(trace, o, result, seconds, recorded));
+  if (o.recorded && !recorded.compared())
+    throw Error(ErrorCode::incomparable, "no outputs were recorded", o.trace);
+  return result.findings.empty() && recorded.same() ? 0 : 1;
 }
 
 }  // namespace
@@ -165,6 +176,10 @@ void add_replay(CLI::App& app, CommandContext& context) {
   command->add_option("--threads", o->threads, "Of kernels; without effect on any bit")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--force", o->force, "Replace an existing file");
+  command->add_flag("--check-recorded", o->recorded,
+                    "Compare with the outputs in the trace; exit 1 if any bit differs");
+  command->add_flag("--canary", o->canary,
+                    "Compare all KV pages before and after each step: which may it write?");
   command->add_flag("--no-check", o->no_check, "Leave the structural checks out");
   o->mode.add_to(*command);
   on_run(command, context, [&context, o] { return run_replay(context, *o); });

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/content_hashes.h"
 #include "traces/check.h"
 #include "traces/error.h"
 
@@ -93,8 +94,9 @@ void ServeEngine::open_trace(const ServeEngineOptions& options) {
   header_.started_unix_us = std::chrono::duration_cast<std::chrono::microseconds>(
                                 std::chrono::system_clock::now().time_since_epoch())
                                 .count();
-  if (!options.record.empty())
-    record_ = std::make_unique<ServeRecord>(options.record, header_, options.force, options.tap);
+  if (options.record.empty()) return;
+  add_content_hashes(options.model, options.tokenizer, header_.model);
+  record_ = std::make_unique<ServeRecord>(options.record, header_, options.force, options.tap);
 }
 
 std::vector<int32_t> ServeEngine::encode(std::string_view text) const {

@@ -19,6 +19,9 @@ class ServeRecord::Target final : public TapTarget {
   void write(const StepOutput& output) override {
     timed([&] { writer_.write(output); });
   }
+  void write(const Gap& gap) override {
+    timed([&] { writer_.write(gap); });
+  }
   void flush() override {
     timed([&] { writer_.flush(); });
   }

@@ -5,6 +5,7 @@
 
 #include "cli/output.h"
 #include "cli/step_range.h"
+#include "cli/trace_convert.h"
 #include "cli/trace_edit.h"
 #include "cli/whole_number.h"
 #include "traces/error.h"
@@ -70,6 +71,7 @@ void add_trace(CLI::App& app, CommandContext& context) {
   add(*trace, context, "verify",
       "Check every byte; exit 1 when the file is cut, 3 when it is damaged", o, run_verify);
   add_trace_edit(*trace, context);
+  add_trace_convert(*trace, context);
 }
 
 }  // namespace redecode

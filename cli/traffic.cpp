@@ -28,12 +28,12 @@ constexpr const char* kExample =
 constexpr uint64_t kKeyFileBytes = 65536;
 
 struct TrafficOptions {
-  std::string target, arrivals, save, expect, api_key_file;
+  std::string target, arrivals, save, expect, check, api_key_file;
   std::optional<uint32_t> sessions, rounds, context_tokens, closed_loop, requests, scale;
   std::optional<uint32_t> concurrency, max_tokens;
   std::optional<double> speed;
   uint32_t token_bytes = 1;
-  uint32_t timeout_s = 600;
+  uint32_t timeout_s = 600, for_s = 0;
   bool stream = true;
   LoadAsk ask;
   LoadOptions load;
@@ -91,9 +91,14 @@ void resolve(TrafficOptions& o) {
   o.load.seed = o.ask.seed;
   o.load.ask_model = o.ask.model.empty();
   o.load.timeout_ms = o.timeout_s * 1000;
+  o.load.repeat_ms = o.for_s * 1000;
+  if (o.for_s != 0 && o.load.keep_answers)
+    usage("keeps no answers; use --check-answers", "--for-s");
   o.load.keep_answers = !o.save.empty() || !o.expect.empty();
   o.load.speed = o.speed.value_or(1.0);
   o.load.time_true = !o.arrivals.empty() && !o.closed_loop;
+  if (o.for_s != 0 && o.load.time_true)
+    usage("has no times to start over; use --closed-loop", "--for-s");
   if (o.closed_loop && o.speed) usage("does not fit --closed-loop", "--speed");
   if (o.closed_loop && o.concurrency) usage("does not fit --closed-loop", "--concurrency");
   // Due times bound what is under way; sessions all run at once, unless told otherwise.
@@ -124,12 +129,23 @@ double per_second(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
+std::string checks_text(const AnswerChecks& c) {
+  if (c == AnswerChecks{}) return {};
+  std::string text = with_thousands(c.whole) + " whole and " + with_thousands(c.parts) +
+                     " parts checked, " + with_thousands(c.wrong) + " wrong";
+  if (c.unknown != 0) text += ", " + with_thousands(c.unknown) + " not expected at all";
+  std::string out = labelled("answers", text);
+  if (c.wrong != 0) out += labelled("first wrong", one_line(c.first_wrong));
+  return out;
+}
+
 std::string report_text(const LoadReport& r, const std::string& compared) {
   std::string out = r.stopped ? "stopped early\n" : "";
   out += labelled("requests", counts_text(r));
   out += labelled("sessions", with_thousands(r.chains_completed) + " completed, " +
                                   with_thousands(r.chains_cut) + " cut");
   if (!r.first_trouble.empty()) out += labelled("first trouble", one_line(r.first_trouble));
+  out += checks_text(r.checks);
   out += labelled("first token", times_text(r.first_token_us));
   out += labelled("between tokens", times_text(r.between_tokens_us));
   out += labelled("end to end", times_text(r.whole_us));
@@ -164,6 +180,10 @@ std::string report_json(const LoadReport& r, const std::optional<Compared>& comp
   json.end_object();
   json.member("sessions_completed", r.chains_completed).member("sessions_cut", r.chains_cut);
   json.member("first_trouble", r.first_trouble).member("model", r.model);
+  json.key("checked").begin_object().member("whole", r.checks.whole);
+  json.member("parts", r.checks.parts).member("wrong", r.checks.wrong);
+  json.member("unknown", r.checks.unknown).member("first_wrong", r.checks.first_wrong);
+  json.end_object();
   times_json("first_token_us", r.first_token_us, json);
   times_json("between_tokens_us", r.between_tokens_us, json);
   times_json("end_to_end_us", r.whole_us, json);
@@ -204,6 +224,9 @@ int run_traffic(const CommandContext& context, TrafficOptions o) {
   resolve(o);
   if (!o.expect.empty() && !std::filesystem::exists(o.expect))
     throw Error(ErrorCode::missing, "no such file", o.expect);
+  std::optional<AnswerBook> book;
+  if (!o.check.empty())
+    o.load.book = &book.emplace(parse_answers(read_text_file(o.check, kMostAnswersBytes), o.check));
   raise_descriptor_limit();
   const std::unique_ptr<LoadPlan> plan = o.arrivals.empty() ? agent_plan(o) : arrival_plan(o);
   LoadReport report;
@@ -221,6 +244,9 @@ int run_traffic(const CommandContext& context, TrafficOptions o) {
   if (!o.expect.empty()) compared = compare(o.expect, report.answers);
   emit(context, report_text(report, compared ? compared->text : std::string()),
        report_json(report, compared));
+  if (book && report.checks.whole == 0)
+    throw Error(ErrorCode::incomparable, "no answer could be checked", o.check);
+  if (report.checks.wrong + report.checks.unknown != 0) return 1;
   if (!compared) return 0;
   if (compared->answers.sessions == 0)
     throw Error(ErrorCode::incomparable, "no session could be compared", o.expect);
@@ -258,6 +284,8 @@ void add_requests(CLI::App& command, TrafficOptions& o) {
       ->check(CLI::Range(0.0, 1.0));
   both("--seed", o.ask.seed, "Of prompts, sampling and disconnects")->check(whole_number());
   both("--api-key-file", o.api_key_file, "Its first line is sent as bearer token");
+  both("--for-s", o.for_s, "Start all over again until so many seconds have passed")
+      ->check(CLI::Range(1, 86400));
   both("--timeout-s", o.timeout_s, "Of one request")->check(CLI::Range(1, 86400));
 }
 
@@ -274,9 +302,17 @@ void add_traffic(CLI::App& app, CommandContext& context) {
   command->add_option("--expect", o.expect, "Compare with saved answers; exit 1 if any differs")
       ->group("Answers");
   command
+      ->add_option("--check-answers", o.check,
+                   "Each answer, and what came of each that ended early, must be as in this file "
+                   "of --save; exit 1 if any is not")
+      ->group("Answers");
+  command
       ->add_option("--slow-reader", o.load.slow_reader_bytes_per_s,
                    "Read answers at so many bytes a second")
       ->group("Hostile clients");
+  command->add_option("--slow-percent", o.load.slow_percent, "Of the requests, with --slow-reader")
+      ->group("Hostile clients")
+      ->check(CLI::Range(0.0, 100.0));
   command
       ->add_option("--disconnect-rate", o.load.disconnect_percent,
                    "Percent of the requests that are dropped before or early in their answers")

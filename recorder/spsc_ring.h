@@ -27,6 +27,11 @@ class SpscRing {
     }
     return &slots_[head & mask()];
   }
+  // Producer: slots that can be filled now; there may be more a moment later.
+  uint32_t free_slots() {
+    seen_tail_ = tail_.load(std::memory_order_acquire);
+    return capacity() - (head_.load(std::memory_order_relaxed) - seen_tail_);
+  }
   void commit() {
     head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }

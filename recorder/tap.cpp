@@ -38,11 +38,30 @@ class Backoff {
   int sleep_us_ = 32;
 };
 
+template <class Item>
+uint64_t bytes_of(const std::vector<Item>& items) {
+  return items.size() * sizeof(Item);
+}
+
+uint64_t raw_bytes(const Step& step) {
+  return sizeof(StepIndex) + bytes_of(step.departures) + bytes_of(step.arrivals) +
+         bytes_of(step.page_changes) + bytes_of(step.rows);
+}
+
+uint64_t raw_bytes(const StepOutput& output) {
+  uint64_t bytes = sizeof(StepIndex) + bytes_of(output.rows) + output.order.size();
+  for (const RowOutput& row : output.rows) bytes += bytes_of(row.top) + bytes_of(row.logits);
+  for (const OpProbe& op : output.ops)
+    bytes += sizeof op + op.op.size() + bytes_of(op.row_digests) + op.values.size();
+  return bytes;
+}
+
 class TraceTarget final : public TapTarget {
  public:
   explicit TraceTarget(TraceWriter writer) : writer_(std::move(writer)) {}
   void write(const Step& step) override { writer_.write(step); }
   void write(const StepOutput& output) override { writer_.write(output); }
+  void write(const Gap& gap) override { writer_.write(gap); }
   void flush() override { writer_.flush(); }
   void close() override { writer_.close(); }
 
@@ -80,6 +99,13 @@ void Tap::throw_if_failed() const {
   if (failed_.load(std::memory_order_acquire)) throw Error(*error_);
 }
 
+// A slot for a step, where its output and those that are still due fit as well.
+Tap::Record* Tap::step_slot() {
+  const uint32_t due = options_.outputs ? outputs_due_ + 1 : 0;
+  if (options_.when_full == WhenFull::drop && ring_.free_slots() < due + 1) return nullptr;
+  return slot();
+}
+
 Tap::Record* Tap::slot() {
   if (Record* record = ring_.free_slot()) return record;
   return options_.when_full == WhenFull::drop ? nullptr : &slot_blocking();
@@ -94,14 +120,12 @@ void Tap::scheduled(const Step& step) {
   REDECODE_CHECK(!closed_);
   if (failed_.load(std::memory_order_acquire)) drop_step(step.index);
   throw_if_failed();
-  Record* record = slot();
-  if (record == nullptr) {
-    gap_step_ = step.index;
-    drop_step(step.index);
-    return;
-  }
+  Record* record = step_slot();
+  if (record == nullptr) return leave_out(step);
   record->kind = Kind::step;
+  record->gap = std::exchange(gap_, {});
   record->step = step;
+  if (options_.outputs && !step.rows.empty()) ++outputs_due_;
   ring_.commit();
 }
 
@@ -110,12 +134,16 @@ void Tap::produced(const StepOutput& output) {
   if (!options_.outputs) return throw_if_failed();
   if (failed_.load(std::memory_order_acquire)) ++outputs_dropped_;
   throw_if_failed();
-  Record* record = output.step == gap_step_ ? nullptr : slot();
+  const bool lost_step = output.step == gap_step_;
+  if (!lost_step && outputs_due_ != 0) --outputs_due_;
+  Record* record = lost_step ? nullptr : slot();
   if (record == nullptr) {
     ++outputs_dropped_;
+    if (gap_.count != 0) gap_.bytes += raw_bytes(output);
     return;
   }
   record->kind = Kind::output;
+  record->gap = {};
   record->output = output;
   ring_.commit();
 }
@@ -123,7 +151,9 @@ void Tap::produced(const StepOutput& output) {
 void Tap::close() {
   if (!closed_) {
     closed_ = true;
-    slot_blocking().kind = Kind::close;
+    Record& record = slot_blocking();
+    record.kind = Kind::close;
+    record.gap = std::exchange(gap_, {});
     ring_.commit();
     writer_.join();
     target_.reset();
@@ -136,6 +166,8 @@ TapCounters Tap::counters() const {
           .outputs_written = outputs_written_.load(),
           .steps_dropped = steps_dropped_.load(),
           .outputs_dropped = outputs_dropped_.load(),
+          .gaps_written = gaps_written_.load(),
+          .steps_in_gaps = steps_in_gaps_.load(),
           .first_dropped = first_dropped_.load()};
 }
 
@@ -168,7 +200,14 @@ bool Tap::attempt(const Act& act) {
   return false;
 }
 
+void Tap::write_gap(const Gap& gap) {
+  target_->write(gap);
+  ++gaps_written_;
+  steps_in_gaps_ += gap.count;
+}
+
 void Tap::write(const Record& record) {
+  if (record.gap.count != 0) write_gap(record.gap);
   switch (record.kind) {
     case Kind::step:
       target_->write(record.step);
@@ -194,6 +233,16 @@ bool Tap::flush_due(const Record& record) const {
 void Tap::discard(const Record& record) {
   if (record.kind == Kind::step) drop_step(record.step.index);
   if (record.kind == Kind::output) ++outputs_dropped_;
+}
+
+void Tap::leave_out(const Step& step) {
+  gap_step_ = step.index;
+  if (gap_.count == 0) gap_.first = step.index;
+  gap_.last = step.index;
+  ++gap_.count;
+  gap_.bytes += raw_bytes(step);
+  gap_.causes |= kGapRingFull;
+  drop_step(step.index);
 }
 
 void Tap::drop_step(StepIndex step) {

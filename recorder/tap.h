@@ -4,7 +4,8 @@
 // The engine thread copies each record into a bounded ring; one writer thread owns the file.
 // Recording a step costs the engine one copy: no lock, no system call, and no allocation once the
 // ring's slots have grown to the size of the records. Nothing is lost silently: every record is
-// counted as written or dropped, and a failed file is reported on the next call and on close.
+// counted as written or dropped, steps that the ring had no room for are a Gap in the trace before
+// the next step or at the end, and a failed file is reported on the next call and on close.
 //
 // scheduled, produced and close belong to one thread at a time; counters may be read from any.
 #pragma once
@@ -16,6 +17,7 @@
 
 #include "recorder/spsc_ring.h"
 #include "traces/error.h"
+#include "traces/event.h"
 #include "traces/output.h"
 #include "traces/step.h"
 #include "traces/trace_file.h"
@@ -30,6 +32,7 @@ class TapTarget {
   virtual ~TapTarget() = default;
   virtual void write(const Step& step) = 0;
   virtual void write(const StepOutput& output) = 0;
+  virtual void write(const Gap& gap) = 0;
   virtual void flush() = 0;
   virtual void close() = 0;  // not called after another call has thrown
 };
@@ -38,8 +41,8 @@ std::unique_ptr<TapTarget> trace_target(TraceWriter writer);
 
 enum class WhenFull : uint8_t {
   block,  // the engine waits: nothing is dropped
-  drop,   // the step is left out, and its output with it; the trace then has a gap in its step
-          // indices
+  drop,   // the step is left out, and its output with it; the trace then says a Gap. A step is
+          // taken only with room for its output, so that no step stands there without one
 };
 
 struct TapOptions {
@@ -54,6 +57,7 @@ struct TapOptions {
 struct TapCounters {
   uint64_t steps_written = 0, outputs_written = 0;
   uint64_t steps_dropped = 0, outputs_dropped = 0;  // by a full ring or after an error
+  uint64_t gaps_written = 0, steps_in_gaps = 0;     // of the dropped, those that the trace names
   StepIndex first_dropped = UINT64_MAX;             // step where the trace's first gap begins
 };
 
@@ -81,10 +85,12 @@ class Tap final : public StepSink {
   enum class Kind : uint8_t { step, output, close };
   struct Record {
     Kind kind = Kind::step;
+    Gap gap;  // before this record; its count is 0 where nothing was lost
     Step step;
     StepOutput output;
   };
 
+  Record* step_slot();
   Record* slot();
   Record& slot_blocking();
   void throw_if_failed() const;
@@ -92,20 +98,26 @@ class Tap final : public StepSink {
   template <class Act>
   bool attempt(const Act& act);
   void write(const Record& record);
+  void write_gap(const Gap& gap);
   bool flush_due(const Record& record) const;
   void discard(const Record& record);
   void drop_step(StepIndex step);
+  void leave_out(const Step& step);
 
   TapOptions options_;
   SpscRing<Record> ring_;
   std::unique_ptr<TapTarget> target_;
-  StepIndex gap_step_ = UINT64_MAX;  // the last step that the engine thread dropped
+  // Of the engine thread.
+  StepIndex gap_step_ = UINT64_MAX;  // the last step that was left out
+  Gap gap_;                          // since the last step that was taken
+  uint32_t outputs_due_ = 0;         // of steps that were taken; each has a slot kept for it
   bool closed_ = false;
 
   std::optional<Error> error_;  // set once by the writer, before failed_
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> steps_written_{0}, outputs_written_{0};
   std::atomic<uint64_t> steps_dropped_{0}, outputs_dropped_{0};
+  std::atomic<uint64_t> gaps_written_{0}, steps_in_gaps_{0};
   std::atomic<uint64_t> first_dropped_{UINT64_MAX};
   std::thread writer_;  // last: starts when all else is ready
 };

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "recorder/workload_exchanges.h"
 #include "traces/error.h"
 #include "traces/samples.h"
 
@@ -68,15 +69,18 @@ std::string_view kind_name(WorkloadKind kind) {
       return "mooncake";
     case WorkloadKind::azure:
       return "azure";
+    case WorkloadKind::requests:
+      return "requests";
   }
   return "?";
 }
 
 WorkloadKind parse_kind(std::string_view word) {
-  for (const auto kind : {WorkloadKind::agent, WorkloadKind::mooncake, WorkloadKind::azure})
+  for (const auto kind :
+       {WorkloadKind::agent, WorkloadKind::mooncake, WorkloadKind::azure, WorkloadKind::requests})
     if (word == kind_name(kind)) return kind;
-  throw Error(ErrorCode::usage,
-              "Unknown workload '" + std::string(word) + "'; there are agent, mooncake and azure");
+  throw Error(ErrorCode::usage, "Unknown workload '" + std::string(word) +
+                                    "'; there are agent, mooncake, azure and requests");
 }
 
 template <class T>
@@ -159,6 +163,11 @@ std::vector<ArrivalRow> load_rows(WorkloadKind kind, const std::filesystem::path
     case WorkloadKind::azure:
       return arrival_rows(path.empty() ? parse_azure(azure_sample(), "azure sample")
                                        : import_azure(path));
+    case WorkloadKind::requests:
+      if (path.empty())
+        throw Error(ErrorCode::usage,
+                    "workload requests needs the trace that holds them: --input FILE.rdt");
+      return exchange_rows(path);
   }
   return {};
 }

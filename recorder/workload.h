@@ -1,9 +1,9 @@
 // recorder/workload.h - which traffic to send, as one line of text: what a flag says and a trace
 // header keeps.
 //
-// Grammar: a kind ("agent", "mooncake" or "azure"), then key=value words, separated by spaces,
-// commas or colons: "agent sessions=60 rounds=4 ctx=300", "mooncake:scale=16,rows=100". Keys not
-// named keep their defaults; each may stand once.
+// Grammar: a kind ("agent", "mooncake", "azure" or "requests"), then key=value words, separated by
+// spaces, commas or colons: "agent sessions=60 rounds=4 ctx=300", "mooncake:scale=16,rows=100".
+// Keys not named keep their defaults; each may stand once.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +18,12 @@
 
 namespace redecode {
 
-enum class WorkloadKind : uint8_t { agent, mooncake, azure };
+enum class WorkloadKind : uint8_t {
+  agent,
+  mooncake,
+  azure,
+  requests,  // the exchanges of a trace: recorded by a proxy or imported
+};
 
 struct WorkloadSpec {
   WorkloadKind kind = WorkloadKind::agent;
@@ -37,7 +42,8 @@ WorkloadSpec parse_workload(std::string_view text);
 std::string describe(const WorkloadSpec& spec);
 
 // The rows that a mooncake or azure workload needs: of `path`, or of the sample that is built in
-// when it is empty; none for agents. Errors: as import_mooncake and import_azure.
+// when it is empty; none for agents. Requests have no sample: the rows of the trace `path`.
+// Errors: as import_mooncake, import_azure and exchange_rows; usage (requests without a path).
 std::vector<ArrivalRow> load_rows(WorkloadKind kind, const std::filesystem::path& path = {});
 
 // `rows` of the trace that the kind names; ignored for agents.

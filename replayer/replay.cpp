@@ -76,6 +76,7 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
                          trace.header.engine, options.mode, options.threads, options.inspect,
                          true});
   check_model(trace, engine.identity());
+  engine.decoder().set_canary(options.canary);
   ReplayResult result;
   result.header = run_header(trace, options.mode, engine.identity());
   const StepRange range = options.range;

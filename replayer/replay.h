@@ -24,6 +24,7 @@ struct ReplayOptions {
   std::string model;  // empty: the trace's own
   int threads = 1;
   bool inspect = true;
+  bool canary = false;  // check which KV pages each step changes
   StepRange range;
   // Called after each replayed step of the range, in order; may be empty.
   std::function<void(const StepOutput&)> output;

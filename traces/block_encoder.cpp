@@ -132,8 +132,11 @@ void BlockEncoder::add_rows(const Step& step) {
     const uint32_t token = static_cast<uint32_t>(row.token);
     lanes_[running.tag - lane_base_ - 1].push_back(token);
     token_bits_ |= token;
-    wants_.push_back(row.wants_output ? 1 : 0);
-    all_want_ &= row.wants_output;
+    if (all_want_ && !row.wants_output) {
+      all_want_ = false;
+      wants_.assign(row_count_ + i, 1);  // of the rows before this one
+    }
+    if (!all_want_) wants_.push_back(row.wants_output ? 1 : 0);
   }
   state.set_next_step(step.index + 1);
   if (!as_expected) rows_.expected().set(step.phase, ids_, states_);

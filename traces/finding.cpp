@@ -117,7 +117,15 @@ std::string stale(const Finding& f) {
   return out + ", as written by " + other_op(f, writer) + " on " + stream(writer) + '.';
 }
 
+std::string canary(const Finding& f) {
+  std::string out = where(f) + bytes(f.size_bytes) + " of " + code(f.first.buffer) +
+                    " changed in pages that no row of the step may write";
+  if (!f.first.op.empty()) out += ", where " + actor(f.first) + " writes";
+  return out + '.';
+}
+
 std::string foreign(const Finding& f) {
+  if (f.check == "canary") return canary(f);
   std::string out = where(f) + act(f, f.first) + " in a KV page that is not ";
   out += f.request == kNoRequest ? std::string("its own row's")
                                  : "request " + std::to_string(f.request) + "'s";

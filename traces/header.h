@@ -19,8 +19,9 @@ struct ModelIdentity {
   Digest weights_digest = 0;
   uint32_t vocab = 0;
   uint32_t layers = 0;
-  // SHA-256 of bytes, 64 hex digits; empty: not known. Weights: all tensors as loaded, in order;
-  // tokenizer: its file; config: its text. Never a name: two checkpoints may share one.
+  // SHA-256 of content, 64 hex digits; empty: not known. Weights and tokenizer: their files;
+  // config: its text; what no file holds: a description with the digest of the content.
+  // Never a name: two checkpoints may share one.
   std::string weights_sha256{}, tokenizer_sha256{}, config_sha256{};
   bool operator==(const ModelIdentity&) const = default;
 };

@@ -73,7 +73,11 @@ void write_summary(const FileInfo& info, JsonWriter& json) {
   json.member("findings", s.findings);
   write_optional("first_step", info.first_step, json);
   write_optional("last_step", info.last_step, json);
-  json.member("trace_digest", digest_hex(s.trace_digest));
+  json.key("trace_digest");
+  if (info.run_header || s.steps != 0)
+    json.value(digest_hex(s.trace_digest));
+  else
+    json.null();
   json.member("end", s.end == FileEnd::clean ? "clean" : "cut");
   json.member("cut_offset_bytes", s.cut_offset_bytes);
 }

@@ -37,11 +37,13 @@ std::string tenths(double value) {
 }
 
 std::string model_text(const ModelIdentity& model) {
+  if (model.layers == 0 && model.vocab == 0) return model.family;
   return model.spec + " (" + model.family + ", " + number(model.layers) + " layers, vocab " +
          number(model.vocab) + ", weights " + digest_hex(model.weights_digest) + ')';
 }
 
 std::string engine_text(const EngineSettings& engine) {
+  if (engine.page_size == 0) return {};  // seen from outside only
   std::string out = number(engine.page_count) + " pages of " + number(engine.page_size) +
                     " tokens, " + number(engine.max_batch_rows) + " rows, sequences up to " +
                     number(engine.max_seq_len);
@@ -56,7 +58,7 @@ void header_lines(std::string& out, const Header& header) {
   line(out, "writer", header.writer);
   line(out, "model", model_text(header.model));
   line(out, "engine", engine_text(header.engine));
-  line(out, "mode", describe(header.mode));
+  if (header.engine.page_size != 0) line(out, "mode", describe(header.mode));
   line(out, "environment", joined(header.environment));
 }
 
@@ -116,7 +118,8 @@ std::string to_text(const FileInfo& info) {
     run_lines(out, info);
     line(out, "run digest", digest_hex(info.summary.run_digest));
   }
-  line(out, "trace digest", digest_hex(info.summary.trace_digest));
+  if (info.run_header || info.summary.steps != 0)  // that of no steps says nothing
+    line(out, "trace digest", digest_hex(info.summary.trace_digest));
   line(out, "chunks", number(info.summary.chunks));
   line(out, "size",
        number(info.summary.file_bytes) + " bytes, " + tenths(bytes_per_step(info)) + " a step; " +

@@ -36,8 +36,8 @@ class ScheduleState {
     RunningRequest request;
     uint32_t next_slot = 0;                // expected of the next row, while page_left is not 0
     uint32_t page_left = 0;                // rows until the page ends; 0: look the page up
-    std::map<uint32_t, PageId> far_pages;  // entries too far out for RunningRequest::pages
     uint32_t tag = 0;                      // for codecs
+    std::map<uint32_t, PageId> far_pages;  // entries too far out for RunningRequest::pages
   };
 
   explicit ScheduleState(uint32_t page_size) : page_size_(page_size) {}

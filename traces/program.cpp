@@ -35,6 +35,8 @@ std::string_view word(ArgKind kind) {
       return "step";
     case ArgKind::reduction:
       return "reduction";
+    case ArgKind::page_stride:
+      return "stride";
   }
   return "?";
 }

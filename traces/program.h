@@ -54,15 +54,16 @@ struct Region {
   uint64_t size_bytes = 0;
   uint32_t row_stride_bytes = 0;  // bytes a batch row where the range is [rows, ...], else 0
   uint32_t request = UINT32_MAX;  // whose KV page this is meant to be; UINT32_MAX: not a KV range
-  uint32_t version = 0;  // read: the content meant to be seen; write: the one made; 0: any
+  uint32_t version = 0;           // read: the content meant to be seen; write: the one made; 0: any
   bool operator==(const Region&) const = default;
 };
 
 // What a scalar argument is, so that a value frozen into a graph can be told from a shape.
 enum class ArgKind : uint8_t {
-  shape,       // follows from model and bucket: may be frozen
-  step_value,  // follows from this step: must come from memory, never be frozen
-  reduction,   // fixes a reduction order: must not follow from the batch
+  shape,        // follows from model and bucket: may be frozen
+  step_value,   // follows from this step: must come from memory, never be frozen
+  reduction,    // fixes a reduction order: must not follow from the batch
+  page_stride,  // bytes from page to page of a paged operand: must be its page size
 };
 
 // A scalar argument: an integer, or a float's bits.
@@ -76,7 +77,8 @@ enum class CommandKind : uint8_t {
   launch,         // kernel over regions
   copy,           // regions[0] is read, regions[1] written, equal sizes
   fill,           // regions[0] is written with args[0] as a byte
-  host,           // the host itself touches the regions, now
+  host,           // the host itself touches the regions, now; without a kernel it only declares
+                  // them, or with args[0] fills regions[0] as `fill` does
   record,         // event
   wait,           // event: a wait before any record is no edge
   sync,           // the host waits for the stream
@@ -91,10 +93,10 @@ struct Command {
   KernelId kernel = 0;  // launch
   NameId name = 0;      // op name for reports
   uint16_t layer = 0;
-  EventId event = 0;                              // record, wait
+  EventId event = 0;         // record, wait
   bool before_wait = false;  // launch: what a PDL-launched kernel does before its dependency wait
   bool needs_all_blocks = false;  // launch: its blocks wait for each other, all must be resident
-  BufferId buffer;                                // allocate, free, record_stream
+  BufferId buffer;                // allocate, free, record_stream
   uint32_t first_region = 0, region_count = 0;    // operands, in kernel order
   uint32_t first_touched = 0, touched_count = 0;  // exact ranges behind Access::none operands
   uint32_t first_arg = 0, arg_count = 0;

@@ -12,7 +12,8 @@ schema::CommandKind to_schema(CommandKind kind) { return static_cast<schema::Com
 static_assert(static_cast<int>(schema::CommandKind::RECORD_STREAM) ==
               static_cast<int>(CommandKind::record_stream));
 static_assert(static_cast<int>(schema::CommandKind::SYNC) == static_cast<int>(CommandKind::sync));
-static_assert(static_cast<int>(schema::ArgKind::REDUCTION) == static_cast<int>(ArgKind::reduction));
+static_assert(static_cast<int>(schema::ArgKind::PAGE_STRIDE) ==
+              static_cast<int>(ArgKind::page_stride));
 
 CommandKind from_schema(schema::CommandKind kind) {
   if (kind > schema::CommandKind::RECORD_STREAM)
@@ -21,7 +22,7 @@ CommandKind from_schema(schema::CommandKind kind) {
 }
 
 ArgKind from_schema(schema::ArgKind kind) {
-  if (kind > schema::ArgKind::REDUCTION)
+  if (kind > schema::ArgKind::PAGE_STRIDE)
     codec::unknown_enumerant("argument kind", static_cast<unsigned>(kind));
   return static_cast<ArgKind>(kind);
 }

@@ -31,7 +31,7 @@ enum class StepLayout : uint8_t {
 struct WriterOptions {
   uint64_t chunk_bytes = uint64_t{1} << 20;  // uncompressed; a chunk closes when it passes this
   uint32_t chunk_steps = 1024;               // or holds this many steps
-  int zstd_level = 1;
+  int zstd_level = 0;                        // 0: 3 for a trace whose steps are rows, else 1
   StepLayout layout = StepLayout::rows;
   bool schema = true;  // embed the compiled schema
   bool index = true;   // write the index on close

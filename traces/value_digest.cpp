@@ -49,12 +49,13 @@ Digest digest_step(const Step& step, ValueDigest& d) {
     d.add(change.shared);
   }
   d.add(step.rows.size());
+  uint64_t* to = d.extend(step.rows.size() * 5).data();
   for (const Row& row : step.rows) {
-    d.add(row.request);
-    d.add(row.position);
-    d.add(row.token);
-    d.add(row.slot);
-    d.add(row.wants_output);
+    *to++ = row.request;
+    *to++ = row.position;
+    *to++ = static_cast<uint64_t>(row.token);  // sign-extended, as add() does
+    *to++ = row.slot;
+    *to++ = row.wants_output ? 1 : 0;
   }
   return d.finish();
 }

@@ -3,6 +3,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "traces/digest.h"
@@ -20,6 +21,11 @@ class ValueDigest {
   }
   void add(float value) { words_.push_back(std::bit_cast<uint32_t>(value)); }
 
+  // Room for so many integers at once, to be filled before the next call.
+  std::span<uint64_t> extend(size_t values) {
+    words_.resize(words_.size() + values);
+    return std::span(words_).last(values);
+  }
   void reserve(size_t values) { words_.reserve(values); }
   // The values count as little-endian; the object can be used again then.
   Digest finish() {

@@ -54,8 +54,11 @@ std::string_view race_check(StepIndex step, const Program& program, const Findin
   if (host_writes) return "input-refresh";
   if (first != nullptr && second != nullptr && waits_for_recycled_event(program, f))
     return "event-generation";
-  if (touches_pages(program, first, f.first.buffer) ||
-      touches_pages(program, second, f.second.buffer))
+  const bool outside = f.first.stream == kHost || f.second.stream == kHost ||
+                       program.is_outside(static_cast<StreamId>(f.first.stream)) ||
+                       program.is_outside(static_cast<StreamId>(f.second.stream));
+  if (outside && (touches_pages(program, first, f.first.buffer) ||
+                  touches_pages(program, second, f.second.buffer)))
     return "kv-in-flight";
   return "race";
 }
@@ -101,6 +104,8 @@ void name_checks(StepIndex step, const Program& program, std::span<Finding> find
       f.check = race_check(step, program, f);
     else if (f.kind == FindingKind::stale)
       f.check = stale_check(step, program, f);
+    else if (f.kind == FindingKind::frozen && f.first.op == "sample")
+      f.check = "generator-offset";
     else if (f.kind == FindingKind::use_after_free && f.first.generation == 0)
       f.check = "frozen-address";
     else

@@ -148,6 +148,7 @@ StepOutput Decoder::execute(const Step& step) {
   Observer* observer = mode_.probe == Probe::none ? nullptr : &prober;
   RecordingOrder order(*order_);
   order.begin_step(step.index);
+  if (canary_ != nullptr) canary_->arm(device_);
   upload_inputs(order);
   if (captured != nullptr)
     run_graph(*captured, order, observer);
@@ -155,9 +156,21 @@ StepOutput Decoder::execute(const Step& step) {
     run_eager(order, observer);
   StepOutput output = collect(step);
   order.end_step();
+  if (canary_ != nullptr) check_canary(step.index);
   output.order = order.departures();
   output.ops = prober.take();
   return output;
+}
+
+void Decoder::set_canary(bool canary) {
+  canary_ = canary ? std::make_unique<PageCanary>(*model_.persistents(), persistents_) : nullptr;
+}
+
+void Decoder::check_canary(StepIndex step) {
+  const Program clean = lower_batch(model_, mode_, DefectSet({}, model_), batch_, true);
+  std::vector<Finding> strays;
+  canary_->check(step, device_, clean, lower(batch_, true), tables_, strays);
+  inspector_.add(std::move(strays));
 }
 
 void Decoder::lower_step(bool watched) {
@@ -204,7 +217,10 @@ void Decoder::upload_inputs(Order& order) {
   staging_.resize(layout.upload_bytes(batch_.row_count()));
   layout.write(batch_, staging_);
   device_.write(persistents_[model_.staging_buffer().index()].address, staging_);
-  if (inputs_rows_ != batch_.row_count()) inputs_program_ = model_.lower_inputs(batch_);
+  if (inputs_rows_ != batch_.row_count()) {
+    inputs_program_ = model_.lower_inputs(batch_);
+    defects_.apply_to_inputs(inputs_program_);
+  }
   inputs_rows_ = batch_.row_count();
   input_bindings_.persistents = &persistents_;
   device_.submit(inputs_program_, input_bindings_, order, nullptr);

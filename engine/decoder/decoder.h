@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/decoder/batch_builder.h"
+#include "engine/decoder/canary.h"
 #include "engine/decoder/defects.h"
 #include "engine/decoder/graph_cache.h"
 #include "engine/decoder/inspector.h"
@@ -60,6 +61,8 @@ class Decoder {
   void set_order(std::string_view order);
   void set_probe(Probe probe);
   void set_inspect(bool inspect) { inspect_ = inspect; }
+  // From the next step on, changed KV pages are checked too; findings go to the inspector.
+  void set_canary(bool canary);
 
   const Mode& mode() const { return mode_; }
   Digest weights_digest() const { return weights_digest_; }
@@ -77,6 +80,7 @@ class Decoder {
   Program lower(const Batch& batch, bool list_touched) const;
   bool prepare(Step& step);
   StepOutput execute(const Step& step);
+  void check_canary(StepIndex step);
   void save_touched();
   void lower_step(bool watched);
   void run_eager(Order& order, Observer* observer);
@@ -98,6 +102,7 @@ class Decoder {
   PageTables tables_;
   BatchBuilder builder_;
   Inspector inspector_;
+  std::unique_ptr<PageCanary> canary_;
   std::unique_ptr<GraphCache> graphs_;
   Digest weights_digest_ = 0;
   bool last_was_graph_ = false;
@@ -109,8 +114,8 @@ class Decoder {
     uint32_t rows = 0, outputs = 0;
     bool operator==(const LoweredShape&) const = default;
   };
-  LoweredShape lowered_shape_;   // of program_; none: it follows from more
-  Bindings bindings_;            // of the newest eager step
+  LoweredShape lowered_shape_;  // of program_; none: it follows from more
+  Bindings bindings_;           // of the newest eager step
   const Bindings* last_bindings_ = nullptr;
   bool program_reused_ = false;  // program_ is that of the eager step before
   bool bindings_hold_ = false;   // to bind program_ again would give bindings_ again

@@ -3,104 +3,57 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/kernels/kernel_table.h"
-#include "traces/check.h"
+#include "engine/decoder/defect_transforms.h"
 #include "traces/error.h"
 
 namespace redecode {
 namespace {
 
-bool named(const Program& p, const Command& c, std::string_view name) {
-  return (*p.names)[c.name] == name;
-}
-
-bool uses(const Program& p, const Command& c, BufferId buffer) {
-  const auto same = [&](const Region& r) { return r.buffer == buffer; };
-  return std::ranges::any_of(p.operands_of(c), same) || std::ranges::any_of(p.touched_of(c), same);
-}
-
-// Moves each free of a buffer of this name up to right behind the last command that uses it.
-void free_after_last_issue(Program& p, std::string_view buffer_name) {
-  for (size_t i = 0; i < p.commands.size(); ++i) {
-    const Command freed = p.commands[i];
-    if (freed.kind != CommandKind::free || !named(p, freed, buffer_name)) continue;
-    size_t last = i;
-    while (last > 0 && !uses(p, p.commands[last - 1], freed.buffer)) --last;
-    const auto at = p.commands.begin() + static_cast<std::ptrdiff_t>(last);
-    std::rotate(at, p.commands.begin() + static_cast<std::ptrdiff_t>(i),
-                p.commands.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-  }
-}
-
-// Drops the first command of this kind and name; false when the program has none (single stream).
-bool drop_first(Program& p, CommandKind kind, std::string_view name) {
-  const auto at = std::ranges::find_if(
-      p.commands, [&](const Command& c) { return c.kind == kind && named(p, c, name); });
-  if (at == p.commands.end()) return false;
-  p.commands.erase(at);
-  return true;
-}
-
-void early_free(Program& p, const Batch&, const Model&) { free_after_last_issue(p, "index_q"); }
-
-void dropped_join(Program& p, const Batch&, const Model&) {
-  if (!drop_first(p, CommandKind::wait, "join.indexer"))
-    drop_first(p, CommandKind::wait, "join.kv");
-}
-
-// Of a stream that has joined before: dropping the wait by which it joins is an error of capture,
-// which CUDA itself reports.
-void dropped_fork(Program& p, const Batch&, const Model&) {
-  std::array<bool, kMaxStreams> joined{};
-  for (auto c = p.commands.begin(); c != p.commands.end(); ++c) {
-    if (c->kind != CommandKind::wait) continue;
-    const bool fork = named(p, *c, "q_lora_ready") || named(p, *c, "fork.kv");
-    if (fork && joined.at(c->stream)) {
-      p.commands.erase(c);
-      return;
-    }
-    joined.at(c->stream) = true;
-  }
-}
-
-void baked_position(Program& p, const Batch& batch, const Model& model) {
-  const KernelId rebased = model.kernels().rope_rebased;
-  for (auto& c : p.commands) {
-    if (c.kind != CommandKind::launch || !named(p, c, "q_rope")) continue;
-    const auto args = p.args_of(c);
-    std::vector<Arg> longer(args.begin(), args.end());
-    longer.push_back({batch.rows.at(0).position, ArgKind::step_value});
-    c.kernel = rebased;
-    c.first_arg = static_cast<uint32_t>(p.args.size());
-    c.arg_count = static_cast<uint32_t>(longer.size());
-    p.args.insert(p.args.end(), longer.begin(), longer.end());
-  }
-}
-
-void unwritten_scratch(Program& p, const Batch&, const Model&) {
-  while (drop_first(p, CommandKind::fill, "moe.zero")) {
-  }
-}
-
-constexpr std::array<Defect, 8> kDefects = {{
+constexpr std::array<Defect, 18> kDefects = {{
     {"early-free",
      "the index query's buffer is freed when its last reader is issued, not after the join",
-     FindingKind::race, "dsv4", early_free},
+     FindingKind::race, "dsv4", "pool-lifetime", defect::early_free},
     {"dropped-join", "one wait of the main stream for a side stream is missing", FindingKind::race,
-     "", dropped_join},
+     "", "race", defect::dropped_join},
     {"dropped-fork", "one wait of a side stream for its input is missing, though not its first",
-     FindingKind::race, "", dropped_fork},
-    {"stale-pad-tail", "padding rows keep the KV slot of an earlier step instead of slot 0",
-     FindingKind::foreign, "", nullptr, PadPolicy::stale_slot},
+     FindingKind::race, "", "race", defect::dropped_fork},
+    {"rerecorded-event",
+     "the main stream records a side stream's event anew before it waits for it", FindingKind::race,
+     "", "event-generation", defect::rerecorded_event},
     {"baked-position",
      "the query's rotary position is an argument, frozen when a graph is captured",
-     FindingKind::frozen, "", baked_position},
+     FindingKind::frozen, "", "frozen-value", defect::baked_position},
+    {"baked-branch", "the host cuts the attention window to the longest context of the step",
+     FindingKind::frozen, "dsv4", "frozen-value", defect::baked_branch},
+    {"stale-pad-tail", "padding rows keep the KV slot of an earlier step instead of slot 0",
+     FindingKind::foreign, "", "padding", nullptr, PadPolicy::stale_slot},
+    {"moved-workspace",
+     "the residual's buffer goes back to the pool, and kernels go on by its old address",
+     FindingKind::use_after_free, "", "pool-lifetime", defect::moved_workspace},
     {"page-size-other-dtype", "index-key pages are spaced for the next smaller key type",
-     FindingKind::foreign, "dsv4", nullptr, PadPolicy::dummy_slot, false, true},
+     FindingKind::foreign, "dsv4", "page-size", nullptr, PadPolicy::dummy_slot, false, true},
+    {"block-freed-in-flight",
+     "a layer's input is freed when its last reader is issued, not after the join",
+     FindingKind::race, "dsv4", "pool-lifetime", defect::block_freed_in_flight},
+    {"reused-pinned", "the host writes the staging buffer again while the copy may still read it",
+     FindingKind::race, "", "input-refresh", nullptr, PadPolicy::dummy_slot, false, false,
+     defect::reused_pinned},
+    {"missing-pdl-wait", "a kernel reads its input before it waits for the kernel that writes it",
+     FindingKind::race, "", "pdl", defect::missing_pdl_wait},
+    {"frozen-sampler-offset",
+     "the sampler's position is an argument, frozen when a graph is captured", FindingKind::frozen,
+     "", "generator-offset", defect::frozen_sampler_offset},
     {"split-by-batch", "attention halves its split from 16 rows on", FindingKind::numeric, "",
-     nullptr, PadPolicy::dummy_slot, true},
+     "reduction-shape", nullptr, PadPolicy::dummy_slot, true},
+    {"racy-topk-ties", "from 16 rows on the top-k compares rounded scores", FindingKind::numeric,
+     "dsv4", "reduction-shape", defect::racy_topk_ties},
     {"unwritten-scratch", "the buffer that sums the experts is not zeroed", FindingKind::unwritten,
-     "dsv4", unwritten_scratch},
+     "dsv4", "unwritten", defect::unwritten_scratch},
+    {"overlapping-graphs", "another graph of the pool writes where this one keeps a layer's input",
+     FindingKind::race, "", "pool-lifetime", defect::overlapping_graphs},
+    {"late-kv-handover",
+     "the KV of a layer arrives on a transfer stream that joins after attention has read it",
+     FindingKind::race, "", "kv-in-flight", defect::late_kv_handover},
 }};
 
 }  // namespace
@@ -120,7 +73,7 @@ std::string defect_help() {
     out.append(24 - std::min<size_t>(d.name.size(), 23), ' ');
     out += d.summary;
     out += " (found as: ";
-    out += to_text(d.found_by);
+    out += d.check;
     out += d.family.empty() ? ")\n" : "; " + std::string(d.family) + " only)\n";
   }
   return out;
@@ -156,6 +109,11 @@ void DefectSet::apply(LowerOptions& options) const {
       options.page_type =
           model_.index_key() == IndexKeyType::bf16 ? IndexKeyType::fp8 : IndexKeyType::fp4;
   }
+}
+
+void DefectSet::apply_to_inputs(Program& inputs) const {
+  for (const auto* d : defects_)
+    if (d->transform_inputs != nullptr) d->transform_inputs(inputs);
 }
 
 void DefectSet::apply(Program& program, const Batch& batch) const {

@@ -27,11 +27,14 @@ struct Defect {
   std::string_view summary;  // what is changed
   FindingKind found_by;      // the check that must name it
   std::string_view family;   // model family it needs; empty: any
+  std::string_view check;    // its name in `redecode explain`
   // Changes the lowered program; null where the change is a policy below.
   void (*transform)(Program& program, const Batch& batch, const Model& model) = nullptr;
   PadPolicy pad = PadPolicy::dummy_slot;
   bool split_by_batch = false;
   bool smaller_page_type = false;  // index pages sized for the next smaller key type
+  // Changes the upload of the step's inputs.
+  void (*transform_inputs)(Program& inputs) = nullptr;
 };
 
 // All of them, in the order of the documentation.
@@ -49,6 +52,7 @@ class DefectSet {
   PadPolicy pad() const;
   void apply(LowerOptions& options) const;
   void apply(Program& program, const Batch& batch) const;
+  void apply_to_inputs(Program& inputs) const;
 
  private:
   const Model& model_;

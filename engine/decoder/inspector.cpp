@@ -4,6 +4,7 @@
 
 #include "engine/checks/classify.h"
 #include "engine/checks/hang.h"
+#include "engine/checks/page_size.h"
 #include "engine/decoder/page_guard.h"
 
 namespace redecode {
@@ -42,10 +43,13 @@ void Inspector::add_step(StepIndex step, const Program& inputs, const Program& p
   std::vector<Finding> fresh;
   extents_.transients.clear();
   hazards_.add(step, inputs, extents_, Submission::eager, fresh);
+  certifier_.add(inputs, extents_, Submission::eager);
   place_transients(program, bindings, extents_);
   hazards_.add(step, program, extents_, captured != nullptr ? Submission::graph : Submission::eager,
                fresh);
+  certifier_.add(program, extents_, captured != nullptr ? Submission::graph : Submission::eager);
   hazards_.sync_all();
+  check_page_sizes(step, program, fresh);
   check_pages(step, program, tables, fresh);
   if (captured != nullptr) check_frozen(step, *captured, program, fresh);
   check_reductions(step, program, fresh);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/checks/certificate.h"
 #include "engine/decoder/page_tables.h"
 #include "engine/memory/bindings.h"
 #include "engine/plan/hazards.h"
@@ -30,6 +31,12 @@ class Inspector {
   void add_step(StepIndex step, const Program& inputs, const Program& program,
                 const Program* captured, const Bindings& bindings, const PageTables& tables);
 
+  // Findings of a check that is not run here.
+  void add(std::vector<Finding> findings) { keep(findings); }
+
+  // What has been added so far, as one digest; see certificate.h.
+  const Certificate& certificate() const { return certifier_.certificate(); }
+
   // One a kind and pair of ops, in order of first appearance.
   const std::vector<Finding>& findings() const { return findings_; }
   // How often findings()[i] was seen.
@@ -42,6 +49,7 @@ class Inspector {
   void check_reductions(StepIndex step, const Program& program, std::vector<Finding>& out);
 
   HazardChecker hazards_;
+  Certifier certifier_;
   ExtentTable extents_;
   std::map<std::pair<NameId, uint16_t>, int64_t> reductions_;
   std::vector<Finding> findings_;

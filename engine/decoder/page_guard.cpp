@@ -62,6 +62,7 @@ void check_pages(StepIndex step, const Program& program, const PageTables& table
       if (found) continue;
       found = true;
       f.kind = FindingKind::foreign;
+      f.check = region.request == kNoRequest ? "padding" : "page-owner";
       f.step = step;
       f.request = region.request;
       f.layer = c.layer;

@@ -92,7 +92,9 @@ void PlanChecker::add(const Step& step) {
   const Batch batch = builder_.build(step, tables_);
   ++steps_;
   if (batch.row_count() == 0) return;
-  const Program inputs = model_.lower_inputs(batch);
+  const size_t before = inspector_.findings().size();
+  Program inputs = model_.lower_inputs(batch);
+  defects_.apply_to_inputs(inputs);
   const Program program = lower_batch(model_, mode_, defects_, batch, true);
   const auto at = step.phase == Phase::decode ? captured_.find(step.bucket) : captured_.end();
   if (at != captured_.end()) {
@@ -100,6 +102,7 @@ void PlanChecker::add(const Step& step) {
     inspector_.add_step(step.index, inputs, program, &at->second.program, at->second.bindings,
                         tables_);
     keep_largest(batch.row_count(), program, at->second.bindings, true);
+    keep(step.index, program, at->second.bindings, Submission::graph, before);
     return;
   }
   const Bindings bindings = redecode::bind(program, pool_, kOrdinaryPool, persistents_);
@@ -107,6 +110,7 @@ void PlanChecker::add(const Step& step) {
   pool_.reclaim(UINT32_MAX);
   inspector_.add_step(step.index, inputs, program, nullptr, bindings, tables_);
   keep_largest(batch.row_count(), program, bindings, false);
+  keep(step.index, program, bindings, Submission::eager, before);
 }
 
 void PlanChecker::keep_largest(uint32_t rows, const Program& program, const Bindings& bindings,
@@ -127,6 +131,22 @@ PlanSize PlanChecker::size_of(const Program& program, const Bindings& bindings) 
   if (capture_graph(kernels_, program, bindings, graph).status == CaptureStatus::ok)
     size.edges = graph.stats().edges;
   return size;
+}
+
+void PlanChecker::keep(StepIndex step, const Program& program, const Bindings& bindings,
+                       Submission submission, size_t findings_before) {
+  if (!keeping_ || kept_.has_finding) return;
+  const auto& findings = inspector_.findings();
+  bool has_finding = false;
+  for (size_t i = findings_before; i < findings.size(); ++i)
+    has_finding = has_finding || findings[i].severity == Severity::conflicting;
+  if (!has_finding && program.commands.size() <= kept_.program.commands.size()) return;
+  kept_.step = step;
+  kept_.has_finding = has_finding;
+  kept_.program = program;
+  kept_.submission = submission;
+  place_persistents(*program.persistents, kept_.extents);
+  place_transients(program, bindings, kept_.extents);
 }
 
 }  // namespace redecode

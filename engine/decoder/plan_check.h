@@ -41,6 +41,15 @@ struct PlanSize {
   bool from_graph = false;
 };
 
+// A step to look at more closely.
+struct PlannedStep {
+  StepIndex step = 0;
+  bool has_finding = false;
+  Program program;
+  ExtentTable extents;
+  Submission submission = Submission::eager;
+};
+
 class PlanChecker {
  public:
   // In graph mode captures every bucket, largest first, in one private pool. Model and kernels must
@@ -53,6 +62,10 @@ class PlanChecker {
   // Steps must come in ascending order. Errors: corrupt for a step that contradicts the ones
   // before. Cost: that of lowering, and of HazardChecker.
   void add(const Step& step);
+
+  // Keeps, from the next step on, the first step with a finding that conflicts, else the largest.
+  void keep_step() { keeping_ = true; }
+  const PlannedStep& kept() const { return kept_; }
 
   uint64_t steps() const { return steps_; }
   uint64_t graph_steps() const { return graph_steps_; }
@@ -85,7 +98,12 @@ class PlanChecker {
   BatchBuilder builder_;
   Inspector inspector_;
   std::map<uint32_t, Captured> captured_;  // by bucket
+  void keep(StepIndex step, const Program& program, const Bindings& bindings, Submission submission,
+            size_t findings_before);
+
   PlanSize largest_;
+  bool keeping_ = false;
+  PlannedStep kept_;
   uint64_t steps_ = 0, graph_steps_ = 0;
 };
 

@@ -14,9 +14,10 @@ class PrecedenceOrder final : public Order {
   void begin_step(StepIndex step) override {
     step_ = step;
     rules_.clear();
+    for (const Precedence& p : script_.every_step) rules_.push_back({&p, {}, {}, false, false});
     const auto found = script_.steps.find(step);
     if (found == script_.steps.end()) return;
-    for (const Precedence& p : found->second) rules_.push_back({&p, {}, {}, false});
+    for (const Precedence& p : found->second) rules_.push_back({&p, {}, {}, false, true});
   }
 
   // Both ops of a rule are of one program: a step's main program, not its input upload.
@@ -33,6 +34,7 @@ class PrecedenceOrder final : public Order {
 
   void end_step() override {
     for (const Rule& rule : rules_) {
+      if (!rule.strict) continue;
       if (!rule.then.known) fail(*rule.pair, "the step has no such two ops in one program");
       if (!rule.done) fail(*rule.pair, "the first of them never ran");
     }
@@ -43,17 +45,23 @@ class PrecedenceOrder final : public Order {
   uint32_t choose(uint32_t) override { return 0; }
 
   uint32_t choose_among(std::span<const ReadyOp> ready) override {
-    const Rule* holding = nullptr;
+    Rule* holding = nullptr;
+    uint32_t held_at = 0;
     for (uint32_t i = 0; i < ready.size(); ++i) {
       const auto held = std::ranges::find_if(
           rules_, [&](const Rule& rule) { return !rule.done && rule.then.is(ready[i]); });
       if (held != rules_.end()) {
-        holding = &*held;
+        if (holding == nullptr) held_at = i;
+        if (holding == nullptr || held->strict) holding = &*held;
         continue;
       }
       for (Rule& rule : rules_)
         if (rule.first.is(ready[i])) rule.done = true;
       return i;
+    }
+    if (!holding->strict) {
+      holding->done = true;
+      return held_at;
     }
     fail(*holding->pair,
          "nothing else can run while the second is held: an edge orders them, or "
@@ -72,6 +80,7 @@ class PrecedenceOrder final : public Order {
     const Precedence* pair;
     Place first, then;
     bool done;
+    bool strict;  // of this step by name; else of every step that it fits
   };
 
   [[noreturn]] void fail(const Precedence& p, const std::string& why) const {

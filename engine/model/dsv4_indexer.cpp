@@ -70,7 +70,7 @@ void Dsv4::launch_index_compress(Ops& ops, const LowerOptions& options, const Ds
       {shape_arg(c.index_dim), shape_arg(4), shape_arg(c.rope_dim), real_arg(c.norm_eps),
        real_arg(c.compress_theta), shape_arg(inputs_.table_stride), shape_arg(settings_.page_size),
        shape_arg(ops.rows()), shape_arg(static_cast<int64_t>(index_key_)),
-       shape_arg(static_cast<int64_t>(pages.page_stride_bytes))},
+       Arg{static_cast<int64_t>(pages.page_stride_bytes), ArgKind::page_stride}},
       touched);
   ops.free(made);
   ops.free(entries);
@@ -86,19 +86,20 @@ void Dsv4::launch_index_scores(Ops& ops, const LowerOptions& options, const Dsv4
   const PagedBuffer pages = index_pages(w.index_pages, options.page_type);
   std::vector<Region> touched;
   if (options.list_touched) touch_history(ops.batch(), pages, 0, touched);
-  e.launch(Lane::indexer, kernels_.index_scores, n_.idx_logits,
-           {{held.index_query, Access::read, 0, ops.rows() * query_row_bytes(),
-             static_cast<uint32_t>(query_row_bytes())},
-            ops.read(held.index_w),
-            ops.page_table(),
-            ops.positions(),
-            {w.index_pages},
-            ops.write(logits)},
-           {shape_arg(static_cast<int64_t>(index_key_)), shape_arg(4), shape_arg(c.index_heads),
-            shape_arg(c.index_dim), shape_arg(static_cast<int64_t>(pages.page_stride_bytes)),
-            shape_arg(width), shape_arg(inputs_.table_stride), shape_arg(settings_.page_size),
-            shape_arg(ops.rows())},
-           touched);
+  e.launch(
+      Lane::indexer, kernels_.index_scores, n_.idx_logits,
+      {{held.index_query, Access::read, 0, ops.rows() * query_row_bytes(),
+        static_cast<uint32_t>(query_row_bytes())},
+       ops.read(held.index_w),
+       ops.page_table(),
+       ops.positions(),
+       {w.index_pages},
+       ops.write(logits)},
+      {shape_arg(static_cast<int64_t>(index_key_)), shape_arg(4), shape_arg(c.index_heads),
+       shape_arg(c.index_dim),
+       Arg{static_cast<int64_t>(pages.page_stride_bytes), ArgKind::page_stride}, shape_arg(width),
+       shape_arg(inputs_.table_stride), shape_arg(settings_.page_size), shape_arg(ops.rows())},
+      touched);
   const uint64_t out_row_bytes = uint64_t{c.index_topk} * 4;
   e.launch(Lane::indexer, kernels_.topk, n_.idx_topk,
            {ops.read(logits),

@@ -108,6 +108,19 @@ void sample_body(const Launch& l) {
   sample_tokens(l.exec, l.at<const float>(0), u32(l, 0), columns, u32(l, 1), l.at<int32_t>(7));
 }
 
+// As sample, (..., base): positions count from row 0's, and row 0's is the argument `base`.
+void sample_rebased_body(const Launch& l) {
+  const uint32_t rows = u32(l, 1);
+  const auto* positions = l.at<const int32_t>(6);
+  thread_local std::vector<int32_t> rebased;
+  rebased.resize(rows);
+  for (uint32_t r = 0; r < rows; ++r)
+    rebased[r] = positions[r] - positions[0] + static_cast<int32_t>(l.arg(2));
+  const SamplingColumns columns{l.at<const float>(1), l.at<const int32_t>(2),  l.at<const float>(3),
+                                l.at<const float>(4), l.at<const uint64_t>(5), rebased.data()};
+  sample_tokens(l.exec, l.at<const float>(0), u32(l, 0), columns, rows, l.at<int32_t>(7));
+}
+
 }  // namespace
 
 void add_dense_kernels(KernelTable& table, KernelIds& ids) {
@@ -121,6 +134,7 @@ void add_dense_kernels(KernelTable& table, KernelIds& ids) {
   ids.swiglu = table.add({"swiglu", 2, 2, swiglu_body});
   ids.add_into = table.add({"add_into", 2, 1, add_into_body});
   ids.sample = table.add({"sample", 8, 2, sample_body});
+  ids.sample_rebased = table.add({"sample_rebased", 8, 3, sample_rebased_body});
 }
 
 KernelIds add_exact_kernels(KernelTable& table) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "engine/kernels/elementwise.h"
@@ -75,6 +76,24 @@ void topk_body(const Launch& l) {
                counts.data(), rows, u32(l, 2), l.at<int32_t>(2));
 }
 
+// As topk, (..., loose): 1 compares scores by their upper 16 bits, so that near ones tie and the
+// lower index wins.
+void topk_loose_body(const Launch& l) {
+  if (l.arg(5) == 0) return topk_body(l);
+  const size_t count = size_t{u32(l, 4)} * u32(l, 1);
+  thread_local std::vector<float> rounded;
+  const auto* scores = l.at<const float>(0);
+  rounded.resize(count);
+  for (size_t i = 0; i < count; ++i)
+    rounded[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(scores[i]) & 0xffff0000u);
+  thread_local std::vector<int32_t> counts;
+  counts.resize(u32(l, 4));
+  for (uint32_t r = 0; r < u32(l, 4); ++r)
+    counts[r] = (l.at<const int32_t>(1)[r] + 1) / static_cast<int32_t>(l.arg(3));
+  topk_indices(l.exec, static_cast<TopkVersion>(l.arg(0)), rounded.data(), u32(l, 1), counts.data(),
+               u32(l, 4), u32(l, 2), l.at<int32_t>(2));
+}
+
 }  // namespace
 
 void add_indexer_kernels(KernelTable& table, KernelIds& ids) {
@@ -83,6 +102,7 @@ void add_indexer_kernels(KernelTable& table, KernelIds& ids) {
   ids.index_query = table.add({"index_query", 3, 5, index_query_body});
   ids.index_scores = table.add({"index_scores", 6, 9, index_scores_body});
   ids.topk = table.add({"topk", 3, 5, topk_body});
+  ids.topk_loose = table.add({"topk_loose", 3, 6, topk_loose_body});
 }
 
 }  // namespace redecode

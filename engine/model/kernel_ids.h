@@ -9,8 +9,8 @@ struct KernelIds {
   KernelId embed, gather_rows, rms_norm, gemm, grouped_gemm, rope, rope_rebased, swiglu, add_into;
   KernelId kv_store, gqa_attention;
   KernelId latent_store, latent_attention, compress_latent, compress_index;
-  KernelId index_query, index_scores, topk;
-  KernelId moe_route, moe_experts, sample;
+  KernelId index_query, index_scores, topk, topk_loose;
+  KernelId moe_route, moe_experts, sample, sample_rebased;
 };
 
 // Adds every kernel of the exact set to `table`.

@@ -40,13 +40,17 @@ class FileCodec final : public TextCodec {
 
 }  // namespace
 
+std::string default_tokenizer_file(const std::string& checkpoint, uint32_t vocab) {
+  const std::filesystem::path folder = std::filesystem::path(checkpoint).parent_path();
+  return (folder / ("tok" + std::to_string(vocab) + ".bin")).string();
+}
+
 std::unique_ptr<TextCodec> make_text_codec(std::string_view model, uint32_t vocab,
                                            const std::string& path) {
   if (model.starts_with(kCheckpoint)) {
-    const std::filesystem::path checkpoint(model.substr(kCheckpoint.size()));
-    const std::string beside =
-        (checkpoint.parent_path() / ("tok" + std::to_string(vocab) + ".bin")).string();
-    return std::make_unique<FileCodec>(path.empty() ? beside : path, vocab);
+    const std::string checkpoint(model.substr(kCheckpoint.size()));
+    return std::make_unique<FileCodec>(
+        path.empty() ? default_tokenizer_file(checkpoint, vocab) : path, vocab);
   }
   if (!path.empty())
     throw Error(ErrorCode::usage, "only llama2c models take a tokenizer file; leave it out", path);

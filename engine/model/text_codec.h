@@ -29,4 +29,7 @@ class TextCodec {
 std::unique_ptr<TextCodec> make_text_codec(std::string_view model, uint32_t vocab,
                                            const std::string& path = {});
 
+// "tok<vocab>.bin" beside a llama2.c checkpoint.
+std::string default_tokenizer_file(const std::string& checkpoint, uint32_t vocab);
+
 }  // namespace redecode

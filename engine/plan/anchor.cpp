@@ -29,10 +29,7 @@ class Parser {
     PrecedenceScript out;
     if (text_.empty()) fail("empty");
     do {
-      const auto step = number<StepIndex>("a step");
-      if (!out.steps.empty() && step <= out.steps.rbegin()->first) fail("steps must ascend");
-      expect('/');
-      auto& pairs = out.steps[step];
+      auto& pairs = entry(out);
       do {
         Precedence p;
         p.first = anchor();
@@ -46,6 +43,18 @@ class Parser {
   }
 
  private:
+  std::vector<Precedence>& entry(PrecedenceScript& out) {
+    if (accept('*')) {
+      if (!out.every_step.empty() || !out.steps.empty()) fail("* stands first, and once");
+      expect('/');
+      return out.every_step;
+    }
+    const auto step = number<StepIndex>("a step or *");
+    if (!out.steps.empty() && step <= out.steps.rbegin()->first) fail("steps must ascend");
+    expect('/');
+    return out.steps[step];
+  }
+
   bool accept(char c) {
     if (at_ == text_.size() || text_[at_] != c) return false;
     ++at_;
@@ -121,15 +130,17 @@ PrecedenceScript parse_precedences(std::string_view text) { return Parser(text).
 
 std::string to_text(const PrecedenceScript& script) {
   std::string out;
-  for (const auto& [step, pairs] : script.steps) {
-    if (pairs.empty()) continue;
+  const auto add = [&](const std::string& step, const std::vector<Precedence>& pairs) {
+    if (pairs.empty()) return;
     if (!out.empty()) out += ';';
-    out += std::to_string(step) + '/';
+    out += step + '/';
     for (size_t i = 0; i < pairs.size(); ++i) {
       if (i > 0) out += ',';
       out += to_text(pairs[i].first) + '<' + to_text(pairs[i].then);
     }
-  }
+  };
+  add("*", script.every_step);
+  for (const auto& [step, pairs] : script.steps) add(std::to_string(step), pairs);
   return out;
 }
 

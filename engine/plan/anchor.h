@@ -4,7 +4,8 @@
 // program order; @0 and #0 are left out. "qkv_a@4", "moe.zero@2#1", "gemm".
 //
 // Order strings of kind before: are made of them: before:STEP/A<B,C<D;STEP/... - in that step A
-// runs before B and C before D, against program order; everything else is fifo.
+// runs before B and C before D, against program order; everything else is fifo. STEP may be *: the
+// pairs then hold in every step that has both ops and leaves them free.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -37,6 +38,7 @@ struct Precedence {
 };
 
 struct PrecedenceScript {
+  std::vector<Precedence> every_step;
   std::map<StepIndex, std::vector<Precedence>> steps;
   bool operator==(const PrecedenceScript&) const = default;
 };

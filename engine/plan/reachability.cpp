@@ -14,20 +14,27 @@ void join(uint32_t* to, const uint32_t* from) {
 
 }  // namespace
 
-Reachability::Reachability(const OpGraph& graph) : lanes_(graph.lanes) {
+void Reachability::build(const OpGraph& graph) {
   const uint32_t nodes = graph.size();
   stride_ = std::max(1u, (graph.lane_count + kLanesAtOnce - 1) / kLanesAtOnce) * kLanesAtOnce;
-  positions_.resize(nodes);
+  places_.resize(nodes);
   clocks_.resize(size_t{nodes} * stride_);
   std::vector<uint32_t> counts(graph.lane_count);
   for (uint32_t node = 0; node < nodes; ++node) {
     uint32_t* const mine = clocks_.data() + size_t{node} * stride_;
-    for (const uint32_t pred : graph.preds_of(node)) {
-      const uint32_t* const theirs = clocks_.data() + size_t{pred} * stride_;
+    const auto preds = graph.preds_of(node);
+    if (preds.empty())
+      std::fill_n(mine, stride_, 0u);
+    else
+      std::copy_n(clocks_.data() + size_t{preds[0]} * stride_, stride_, mine);
+    for (size_t i = 1; i < preds.size(); ++i) {
+      const uint32_t* const theirs = clocks_.data() + size_t{preds[i]} * stride_;
       for (uint32_t lane = 0; lane < stride_; lane += kLanesAtOnce)
         join(mine + lane, theirs + lane);
     }
-    positions_[node] = mine[lanes_[node]] = ++counts[lanes_[node]];
+    const uint32_t lane = graph.lanes[node];
+    places_[node] = {lane, ++counts[lane]};
+    mine[lane] = counts[lane];
   }
 }
 

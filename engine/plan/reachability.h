@@ -12,19 +12,27 @@ namespace redecode {
 
 class Reachability {
  public:
-  explicit Reachability(const OpGraph& graph);
+  Reachability() = default;
+  explicit Reachability(const OpGraph& graph) { build(graph); }
+
+  // Anew, in the memory there is.
+  void build(const OpGraph& graph);
 
   // True when a path leads from `a` to `b`; false for a == b.
   bool precedes(uint32_t a, uint32_t b) const {
-    return a != b && clocks_[size_t{b} * stride_ + lanes_[a]] >= positions_[a];
+    const Place& place = places_[a];
+    return a != b && clocks_[size_t{b} * stride_ + place.lane] >= place.position;
   }
   bool ordered(uint32_t a, uint32_t b) const { return precedes(a, b) || precedes(b, a); }
 
  private:
+  struct Place {
+    uint32_t lane = 0;
+    uint32_t position = 0;  // in its lane, from 1
+  };
   uint32_t stride_ = 16;
-  std::vector<uint16_t> lanes_;      // [nodes]
-  std::vector<uint32_t> positions_;  // [nodes] in its lane, from 1
-  std::vector<uint32_t> clocks_;     // [nodes, stride]
+  std::vector<Place> places_;     // [nodes]
+  std::vector<uint32_t> clocks_;  // [nodes, stride]
 };
 
 }  // namespace redecode

@@ -61,7 +61,7 @@ rr_options default_options() {
   o.size = sizeof o;
   o.abi_version = RR_ABI_VERSION;
   o.layout = RR_LAYOUT_COLUMNS;
-  o.zstd_level = 1;
+  o.zstd_level = 0;
   return o;
 }
 

@@ -112,7 +112,7 @@ typedef struct rr_options {
   uint32_t block_timeout_us; /* 0: for ever */
   int32_t overwrite;         /* replace an existing trace */
   int32_t layout;            /* RR_LAYOUT_COLUMNS is the default of rr_options_init */
-  int32_t zstd_level;
+  int32_t zstd_level;    /* 0: 1 for columns, 3 for rows */
   uint32_t chunk_steps;  /* 0: 1024 */
   uint32_t flush_ms;     /* a chunk is closed after this time at the latest; 0: 1000 */
   uint32_t sync_ms;      /* fdatasync at most this often; 0: never */

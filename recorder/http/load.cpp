@@ -58,7 +58,14 @@ class Load {
 
   kj::Promise<void> worker() {
     return kj::evalLater([this]() -> kj::Promise<void> {
-      if (next_chain_ == plan_.chains()) return kj::READY_NOW;
+      if (next_chain_ == plan_.chains()) {
+        if (client_.now_us() - start_us_ >= uint64_t{options_.repeat_ms} * 1000)
+          return kj::READY_NOW;
+        next_chain_ = 0;
+        ++pass_;
+      }
+      if (pass_ != 0 && client_.now_us() - start_us_ >= uint64_t{options_.repeat_ms} * 1000)
+        return kj::READY_NOW;
       const uint32_t chain = next_chain_++;
       const uint64_t due = start_us_ + due_us(chain);
       const uint64_t now = client_.now_us();
@@ -78,7 +85,9 @@ class Load {
     auto request =
         std::make_unique<LoadRequest>(plan_.request(chain, index, text_so_far, report_.model));
     report_.request_bytes += request->body.size();
-    auto answer = client_.send(*request, uint64_t{chain} * plan_.rounds() + index);
+    const uint64_t of_pass = uint64_t{plan_.chains()} * plan_.rounds();
+    auto answer =
+        client_.send(*request, pass_ * of_pass + uint64_t{chain} * plan_.rounds() + index);
     return answer.then([this, chain, index, sent = std::move(request)](
                            std::unique_ptr<LoadResult>&& result) mutable -> kj::Promise<void> {
       count(chain, index, *result);
@@ -98,6 +107,7 @@ class Load {
     const Exchange& exchange = result.exchange;
     ++report_.ends[static_cast<size_t>(result.end)];
     if (result.end == LoadEnd::http_error) ++report_.http_errors[exchange.status];
+    if (options_.book != nullptr) check(chain, index, result);
     if (result.end != LoadEnd::ok) {
       if (report_.first_trouble.empty() && result.end != LoadEnd::dropped)
         report_.first_trouble = std::string(to_text(result.end)) + ": " + result.why;
@@ -119,6 +129,15 @@ class Load {
           {plan_.session(chain), plan_.round(chain, index), valid_utf8(result.text)});
   }
 
+  // An error's body is no answer, and a part of several choices is not the beginning of all.
+  void check(uint32_t chain, uint32_t index, const LoadResult& result) {
+    if (result.exchange.status != 200) return;
+    const bool whole = result.end == LoadEnd::ok;
+    if (!whole && result.exchange.choices.size() > 1) return;
+    options_.book->check({plan_.session(chain), plan_.round(chain, index), valid_utf8(result.text)},
+                         whole, report_.checks);
+  }
+
   const LoadOptions& options_;
   const LoadPlan& plan_;
   const std::function<bool()>& stop_;
@@ -129,6 +148,7 @@ class Load {
   LoadReport report_;
   uint64_t start_us_ = 0;
   uint32_t next_chain_ = 0;
+  uint64_t pass_ = 0;  // over all chains
 };
 
 }  // namespace

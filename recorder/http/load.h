@@ -27,8 +27,14 @@ struct LoadOptions {
   uint32_t timeout_ms = 600000;                // of one request
   uint64_t answer_bytes = uint64_t{16} << 20;  // of one answer, headers aside
   bool keep_answers = false;
+  // Chains start over until so much time has passed: those under way end. 0: each runs once.
+  uint32_t repeat_ms = 0;
+  // What every answer must be, and every part of one that ended early must begin; null: not
+  // checked. Must outlive the run.
+  const AnswerBook* book = nullptr;
   // Hostile clients, for tests of servers:
   uint64_t slow_reader_bytes_per_s = 0;  // 0: as fast as it comes
+  double slow_percent = 100;             // of the requests are read so; `seed` says which
   // Of the requests, dropped at a point that `seed` fixes: before the answer or up to 3,072 bytes
   // into its body. Answers that are shorter than their point end ok.
   double disconnect_percent = 0;
@@ -63,6 +69,7 @@ struct LoadReport {
   bool stopped = false;
   std::string model;                // as asked for
   std::string first_trouble;        // of a request that was not ok
+  AnswerChecks checks;              // against LoadOptions::book
   std::vector<LoadAnswer> answers;  // when kept: the ok ones
 
   uint64_t requests() const;

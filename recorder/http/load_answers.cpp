@@ -111,6 +111,24 @@ std::vector<LoadAnswer> parse_answers(std::string_view json, const std::string& 
   return out;
 }
 
+AnswerBook::AnswerBook(const std::vector<LoadAnswer>& answers) {
+  for (const LoadAnswer& answer : answers) texts_[{answer.session, answer.round}] = answer.text;
+}
+
+void AnswerBook::check(const LoadAnswer& got, bool whole, AnswerChecks& checks) const {
+  const auto at = texts_.find({got.session, got.round});
+  if (at == texts_.end()) {
+    ++checks.unknown;
+    return;
+  }
+  ++(whole ? checks.whole : checks.parts);
+  if (whole ? got.text == at->second : at->second.starts_with(got.text)) return;
+  if (checks.wrong++ != 0) return;
+  checks.first_wrong = "session " + std::to_string(got.session) + " round " +
+                       std::to_string(got.round) + (whole ? "" : ", ended early") + ": '" +
+                       got.text + "' in place of '" + at->second + "'";
+}
+
 AnswerComparison compare_answers(const std::vector<LoadAnswer>& expected,
                                  const std::vector<LoadAnswer>& got) {
   AnswerComparison out;

@@ -1,8 +1,10 @@
 // recorder/http/load_answers.h - the answers of a load run as a file, and how two runs differ.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redecode {
@@ -24,6 +26,26 @@ std::string answers_json(std::vector<LoadAnswer> answers);
 // fit its text), limit (more than kMostAnswersBytes).
 std::vector<LoadAnswer> parse_answers(std::string_view json, const std::string& name);
 inline constexpr uint64_t kMostAnswersBytes = uint64_t{256} << 20;
+
+// How answers fared against an AnswerBook.
+struct AnswerChecks {
+  uint64_t whole = 0, parts = 0;  // that were checked
+  uint64_t wrong = 0;             // of those, not what the book says
+  uint64_t unknown = 0;           // not in the book
+  std::string first_wrong;        // for people
+  bool operator==(const AnswerChecks&) const = default;
+};
+
+// The answers that are expected, by session and round.
+class AnswerBook {
+ public:
+  explicit AnswerBook(const std::vector<LoadAnswer>& answers);
+  // `whole`: the text must be the answer, else it must begin it.
+  void check(const LoadAnswer& got, bool whole, AnswerChecks& checks) const;
+
+ private:
+  std::map<std::pair<uint32_t, uint32_t>, std::string> texts_;
+};
 
 struct AnswerComparison {
   uint64_t sessions = 0;      // compared: all rounds of the expected answers are there in both

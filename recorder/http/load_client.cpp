@@ -14,7 +14,7 @@ namespace redecode {
 namespace {
 
 constexpr size_t kBufferBytes = 16384;
-constexpr uint64_t kDropPurpose = 0x64726f70;
+constexpr uint64_t kDropPurpose = 0x64726f70, kSlowPurpose = 0x736c6f77;
 // Counted in bytes, so that how an answer arrives does not change which requests are dropped.
 constexpr unsigned kDropPoints = 8;
 constexpr uint64_t kFirstDropBytes = 48;
@@ -26,6 +26,10 @@ constexpr auto kIdleTime = 2 * kj::SECONDS;
 uint64_t drop_point_bytes(uint64_t bits) {
   const uint64_t point = bits % kDropPoints;
   return point == 0 ? 0 : kFirstDropBytes << (point - 1);
+}
+
+bool chosen(uint64_t bits, double percent) {
+  return static_cast<double>(bits % 10000) < percent * 100;
 }
 
 kj::StringPtr text_ptr(const std::string& text) { return {text.c_str(), text.size()}; }
@@ -55,7 +59,8 @@ struct LoadClient::Flight {
   ObserverLimits limits;
   SseReader events;
   bool drops;
-  uint64_t drop_at_bytes;  // of the answer's body; 0: before it
+  uint64_t drop_at_bytes;    // of the answer's body; 0: before it
+  uint64_t bytes_per_s = 0;  // as a slow reader; 0: as fast as it comes
   std::unique_ptr<LoadResult> result = std::make_unique<LoadResult>();
   kj::Own<kj::AsyncInputStream> body;
   std::array<kj::byte, kBufferBytes> buffer{};
@@ -110,9 +115,11 @@ kj::HttpHeaders LoadClient::headers() const {
 kj::Promise<std::unique_ptr<LoadResult>> LoadClient::send(const LoadRequest& request,
                                                           uint64_t ordinal) {
   const uint64_t bits = random_bits(options_.seed, ordinal, kDropPurpose);
-  const bool drops = static_cast<double>(bits % 10000) < options_.disconnect_percent * 100;
+  const bool drops = chosen(bits, options_.disconnect_percent);
   auto flight = kj::heap<Flight>(options_.answer_bytes, drops, drop_point_bytes(bits >> 32));
   Flight& f = *flight;
+  if (chosen(random_bits(options_.seed, ordinal, kSlowPurpose), options_.slow_percent))
+    f.bytes_per_s = options_.slow_reader_bytes_per_s;
   f.result->exchange.start_us = now_us();
 
   auto fields = headers();
@@ -163,14 +170,13 @@ kj::Promise<void> LoadClient::answered(Flight& flight, kj::HttpClient::Response&
 }
 
 // A slow reader takes ten pieces a second.
-size_t LoadClient::piece_bytes() const {
-  if (options_.slow_reader_bytes_per_s == 0) return kBufferBytes;
-  return static_cast<size_t>(
-      std::clamp<uint64_t>(options_.slow_reader_bytes_per_s / 10, 1, kBufferBytes));
+size_t LoadClient::piece_bytes(const Flight& flight) {
+  if (flight.bytes_per_s == 0) return kBufferBytes;
+  return static_cast<size_t>(std::clamp<uint64_t>(flight.bytes_per_s / 10, 1, kBufferBytes));
 }
 
 kj::Promise<void> LoadClient::read_body(Flight& flight) {
-  return flight.body->tryRead(flight.buffer.data(), 1, piece_bytes())
+  return flight.body->tryRead(flight.buffer.data(), 1, piece_bytes(flight))
       .then([this, &flight](size_t count) -> kj::Promise<void> {
         if (count == 0) {
           body_ended(flight);
@@ -181,8 +187,8 @@ kj::Promise<void> LoadClient::read_body(Flight& flight) {
           flight.body = nullptr;  // closes the connection, for there may be more
           return kj::READY_NOW;
         }
-        if (options_.slow_reader_bytes_per_s == 0) return read_body(flight);
-        const uint64_t pause_us = count * 1000000 / options_.slow_reader_bytes_per_s;
+        if (flight.bytes_per_s == 0) return read_body(flight);
+        const uint64_t pause_us = count * 1000000 / flight.bytes_per_s;
         return timer_.afterDelay(pause_us * kj::MICROSECONDS).then([this, &flight] {
           return read_body(flight);
         });

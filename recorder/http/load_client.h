@@ -44,7 +44,7 @@ class LoadClient {
   void take(Flight& flight, size_t size_bytes);
   void take_event(Flight& flight, std::string_view data);
   void body_ended(Flight& flight);
-  size_t piece_bytes() const;
+  static size_t piece_bytes(const Flight& flight);
 
   const LoadOptions& options_;
   kj::Timer& timer_;

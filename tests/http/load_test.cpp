@@ -374,6 +374,63 @@ TEST_CASE("Load through the proxy: nothing is lost, answers are recorded") {
   }
 }
 
+TEST_CASE("Answers: a book tells right, wrong and unknown ones, whole and in part") {
+  const AnswerBook book({{0, 0, "right"}, {0, 1, ""}});
+  AnswerChecks checks;
+  book.check({0, 0, "right"}, true, checks);
+  book.check({0, 0, "rig"}, false, checks);
+  book.check({0, 1, ""}, false, checks);
+  CHECK(checks ==
+        AnswerChecks{.whole = 1, .parts = 2, .wrong = 0, .unknown = 0, .first_wrong = {}});
+  book.check({0, 0, "righ"}, true, checks);
+  CHECK(checks.wrong == 1);
+  CHECK(checks.first_wrong == "session 0 round 0: 'righ' in place of 'right'");
+  book.check({0, 0, "rigt"}, false, checks);
+  book.check({0, 1, "x"}, false, checks);
+  book.check({1, 0, "right"}, true, checks);
+  CHECK(checks.whole == 2);
+  CHECK(checks.parts == 4);
+  CHECK(checks.wrong == 3);
+  CHECK(checks.unknown == 1);
+  CHECK(checks.first_wrong == "session 0 round 0: 'righ' in place of 'right'");
+}
+
+TEST_CASE("Load: repeated answers are checked, and a mixed-up one is found") {
+  FakeServer server;
+  LoadOptions options;
+  options.port = server.port();
+  options.concurrency = 8;
+  options.keep_answers = true;
+  const auto plan = make_agent_load(small_agent(20, 2));
+  const auto run = [&] {
+    return run_load(
+        options, *plan, [] { return false; }, [](uint64_t, uint64_t) {});
+  };
+  const LoadReport first = run();
+  REQUIRE(first.answers.size() == 40);
+  const AnswerBook book(first.answers);
+  options.keep_answers = false;
+  options.book = &book;
+  options.repeat_ms = 300;
+  options.disconnect_percent = 30;
+  const LoadReport again = run();
+  CHECK(again.requests() > 40);
+  CHECK(again.checks.whole == again.count(LoadEnd::ok));
+  CHECK(again.checks.parts > 0);
+  CHECK(again.checks.wrong == 0);
+  CHECK(again.checks.unknown == 0);
+  CHECK(again.answers.empty());
+  std::atomic<uint64_t> number{0};
+  server.text = [&](const Exchange& e) {
+    return ++number == 30 ? said("another prompt") : said(e.prompt);
+  };
+  options.disconnect_percent = 0;
+  options.repeat_ms = 0;
+  const LoadReport spoilt = run();
+  CHECK(spoilt.checks.wrong >= 1);
+  CHECK_FALSE(spoilt.checks.first_wrong.empty());
+}
+
 TEST_CASE("Load: a thousand hostile streaming clients through the proxy", "[slow]") {
   FakeServer server;
   RunningProxy proxy(server.port());

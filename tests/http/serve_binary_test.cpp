@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "replayer/replay.h"
 #include "tests/http/endpoint_net.h"
@@ -20,23 +21,22 @@ class Binary {
  public:
   // `wrapper`: words in front of the command line, the first a program's path.
   explicit Binary(std::vector<std::string> arguments, std::vector<std::string> wrapper = {}) {
-    std::string name = (std::filesystem::temp_directory_path() / "redecode-serve-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
+    make_folder();
     const std::string binary = std::string(REDECODE_BINARY_DIR) + "/bin/redecode";
     arguments.insert(arguments.begin(), {binary, "serve", "--model", "llama-small", "--json",
                                          "--port-file", file("port"), "--record", file("t.rdt")});
     arguments.insert(arguments.begin(), wrapper.begin(), wrapper.end());
-    std::vector<char*> words;
-    for (std::string& argument : arguments) words.push_back(argument.data());
-    words.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    for (const int stream : {1, 2})
-      posix_spawn_file_actions_addopen(&actions, stream, file(stream == 1 ? "out" : "err").c_str(),
-                                       O_CREAT | O_WRONLY, 0600);
-    posix_spawn(&pid_, arguments[0].c_str(), &actions, nullptr, words.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
+    start(std::move(arguments));
   }
+  // Any command line, the program's path first.
+  static std::unique_ptr<Binary> of(std::vector<std::string> words) {
+    std::unique_ptr<Binary> out(new Binary);
+    out->make_folder();
+    out->start(std::move(words));
+    return out;
+  }
+  Binary(const Binary&) = delete;
+  Binary& operator=(const Binary&) = delete;
   ~Binary() {
     if (pid_ > 0) {
       kill(pid_, SIGKILL);
@@ -67,6 +67,24 @@ class Binary {
   }
 
  private:
+  Binary() = default;
+  void make_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "redecode-serve-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  void start(std::vector<std::string> arguments) {
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (const int stream : {1, 2})
+      posix_spawn_file_actions_addopen(&actions, stream, file(stream == 1 ? "out" : "err").c_str(),
+                                       O_CREAT | O_WRONLY, 0600);
+    posix_spawn(&pid_, arguments[0].c_str(), &actions, nullptr, words.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+
   std::string folder_;
   pid_t pid_ = -1;
 };
@@ -157,6 +175,56 @@ TEST_CASE("Serve binary: a trace that cannot grow fails the requests and ends it
   CHECK(reply.status == 500);
   CHECK(binary.wait() == "exit 4");
   CHECK(binary.text("err").find("cannot write") != std::string::npos);
+}
+
+TEST_CASE("Serve binary: its trace replays to the outputs that were recorded", "[slow]") {
+  Binary binary({"--drain-timeout-s", "60"});
+  const uint16_t port = binary.port();
+  REQUIRE(port != 0);
+  CHECK(post(port, "/v1/completions",
+             R"({"prompt":"a","max_tokens":30,"n":3,"seed":5,"temperature":1})")
+            .status == 200);
+  binary.signal(SIGTERM);
+  CHECK(binary.wait() == "exit 0");
+  const std::string program = std::string(REDECODE_BINARY_DIR) + "/bin/redecode";
+  const auto check = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {program, "replay", binary.file("t.rdt"), "--no-check",
+                               "--check-recorded", "--json"});
+    return Binary::of(std::move(more));
+  };
+  const auto same = check({});
+  CHECK(same->wait() == "exit 0");
+  CHECK(at(same->output(), "recorded.differing") == "0");
+  CHECK(at(same->output(), "recorded.outputs") != "0");
+  const auto spoilt = check({"--inject", "baked-position", "--capture", "graph"});
+  const std::string end = spoilt->wait();
+  INFO(spoilt->text("err"));
+  CHECK(end == "exit 1");
+}
+
+TEST_CASE("Record binary: a proxy refuses what it would ignore", "[slow]") {
+  const auto proxy = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {std::string(REDECODE_BINARY_DIR) + "/bin/redecode", "record", "--proxy",
+                 "--upstream", "http://127.0.0.1:9", "-o", "/nowhere/proxy.rdt"});
+    return Binary::of(std::move(more));
+  };
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--workload", "agent"},
+                                             {"--sessions", "3"},
+                                             {"--seed", "1"},
+                                             {"--model", "llama-small"},
+                                             {"--max-batch", "8"},
+                                             {"--buckets", "1,2"},
+                                             {"--streams", "multi"},
+                                             {"--inject", "early-free"}}) {
+    CAPTURE(more[0]);
+    const auto binary = proxy(more);
+    CHECK(binary->wait() == "exit 2");
+    CHECK(binary->text("err").find(more[0]) != std::string::npos);
+    CHECK(binary->text("err").find("beside --proxy") != std::string::npos);
+  }
+  CHECK(proxy({})->wait() == "exit 3");  // no such folder: the flags are fine
 }
 
 TEST_CASE("Serve binary: what cannot be served is refused before it listens", "[slow]") {

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cli/content_hashes.h"
 #include "engine/model/factory.h"
 #include "replayer/replay.h"
 #include "tests/http/endpoint_net.h"
@@ -219,6 +221,82 @@ TEST_CASE("Serve: an existing trace is replaced only when asked") {
   options.force = true;
   ServeEngine again(options);
   CHECK_NOTHROW(again.stop());
+}
+
+TEST_CASE("Serve: what a recorder that may drop leaves out is what its trace says") {
+  const Folder folder;
+  ServeEngineOptions options = small_engine();
+  options.record = folder.file("t.rdt");
+  options.tap.ring_records = 2;
+  options.tap.when_full = WhenFull::drop;
+  ServeEngine engine(options);
+  {
+    Served served(engine);
+    for (int i = 0; i < 8; ++i)
+      CHECK(post(served.port(), kCompletions,
+                 R"({"prompt":"once","max_tokens":60,"ignore_eos":true})")
+                .status == 200);
+  }
+  engine.stop();
+  const BackendMetrics metrics = engine.metrics();
+  CHECK(metrics.steps_dropped > 0);  // a ring of one step, and a writer that sleeps in between
+  const Trace trace = load_trace(options.record);
+  uint64_t lost = 0;
+  for (const Gap& gap : trace.gaps) {
+    CHECK(gap.causes == kGapRingFull);
+    CHECK(gap.bytes > 0);
+    lost += gap.count;
+  }
+  CHECK(lost == metrics.steps_dropped);
+  CHECK(trace.steps.size() == metrics.steps_recorded);
+  // One step may be of departures only: the engine does not run it.
+  CHECK(trace.steps.size() + lost >= metrics.steps);
+  CHECK(trace.steps.size() + lost <= metrics.steps + 1);
+}
+
+TEST_CASE("Serve: weights, tokenizer and configuration are named by their content") {
+  const auto header_of = [](const std::string& model) {
+    const Folder folder;
+    ServeEngineOptions options = small_engine();
+    options.model = model;
+    options.record = folder.file("t.rdt");
+    ServeEngine engine(options);
+    engine.stop();
+    const TraceHeader header = TraceReader(options.record).header();
+    CHECK(header == engine.header());
+    return header.model;
+  };
+  const ModelIdentity one = header_of("llama-small"), same = header_of("llama-small:seed=1"),
+                      other = header_of("llama-small:seed=2");
+  for (const std::string* sha : {&one.weights_sha256, &one.tokenizer_sha256, &one.config_sha256}) {
+    CHECK(sha->size() == 64);
+    CHECK(sha->find_first_not_of("0123456789abcdef") == std::string::npos);
+  }
+  CHECK(one.weights_sha256 == same.weights_sha256);  // equal content, asked for by another name
+  CHECK(one.weights_sha256 != other.weights_sha256);
+  CHECK(one.config_sha256 == other.config_sha256);
+  CHECK(one.tokenizer_sha256 == other.tokenizer_sha256);
+  CHECK(one.weights_sha256 != one.config_sha256);
+}
+
+TEST_CASE("Content names: files go by their bytes, and what is not there has no name") {
+  const Folder folder;
+  const auto put = [](const std::filesystem::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  };
+  ModelIdentity identity;
+  identity.vocab = 512;
+  put(folder.file("m.bin"), "abc");
+  const std::string model = "llama2c:" + folder.file("m.bin").string();
+  add_content_hashes(model, {}, identity);
+  CHECK(identity.weights_sha256 ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(identity.tokenizer_sha256.empty());
+  put(folder.file("tok512.bin"), "");
+  add_content_hashes(model, {}, identity);
+  CHECK(identity.tokenizer_sha256 ==
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK_THROWS_AS(add_content_hashes(model, folder.file("none").string(), identity), Error);
 }
 
 TEST_CASE("Serve: names of the model, and the chat template") {

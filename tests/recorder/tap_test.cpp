@@ -22,6 +22,7 @@ namespace {
 struct Log {
   std::vector<Step> steps;
   std::vector<StepOutput> outputs;
+  std::vector<Gap> gaps;
   std::vector<StepIndex> order;  // step * 2, + 1 for outputs
   int flushes = 0, closes = 0, destroyed = 0;
   std::atomic<bool> hold{false};     // writes wait while set
@@ -45,6 +46,7 @@ class LogTarget final : public TapTarget {
     log_.outputs.push_back(output);
     log_.order.push_back(output.step * 2 + 1);
   }
+  void write(const Gap& gap) override { log_.gaps.push_back(gap); }
   void flush() override { ++log_.flushes; }
   void close() override {
     if (log_.fail_on_close) throw Error(ErrorCode::environment, "disk full at close");
@@ -178,13 +180,56 @@ TEST_CASE("a tap that may drop leaves out whole steps and counts them") {
   tap.close();
   CHECK(log.order == std::vector<StepIndex>{0, 1, 2, 3, 20, 21});
   CHECK(tap.counters().steps_written + tap.counters().steps_dropped == 11);
+  REQUIRE(log.gaps.size() == 1);
+  CHECK(log.gaps[0].first == 2);
+  CHECK(log.gaps[0].last == 9);
+  CHECK(log.gaps[0].count == 8);
+  CHECK(log.gaps[0].bytes > 8 * sizeof(Row));
+  CHECK(log.gaps[0].causes == kGapRingFull);
+  CHECK(tap.counters().gaps_written == 1);
+  CHECK(tap.counters().steps_in_gaps == 8);
+}
+
+TEST_CASE("what was dropped last is said when the tap closes") {
+  Log log;
+  log.hold = true;
+  TapOptions options;
+  options.ring_records = 4;
+  options.when_full = WhenFull::drop;
+  Tap tap(target(log), options);
+  for (StepIndex i = 0; i < 7; ++i) {
+    tap.scheduled(step_of(i));
+    tap.produced(output_of(i));
+  }
+  log.hold = false;
+  tap.close();
+  REQUIRE(log.gaps.size() == 1);
+  CHECK(log.gaps[0].first == 2);
+  CHECK(log.gaps[0].last == 6);
+  CHECK(log.gaps[0].count == 5);
+}
+
+TEST_CASE("a step is taken only where its output fits, so none stands without it") {
+  Log log;
+  log.hold = true;
+  TapOptions options;
+  options.ring_records = 8;
+  options.when_full = WhenFull::drop;
+  Tap tap(target(log), options);
+  for (StepIndex i = 0; i < 6; ++i) tap.scheduled(step_of(i));  // outputs come late
+  for (StepIndex i = 0; i < 4; ++i) tap.produced(output_of(i));
+  log.hold = false;
+  tap.close();
+  CHECK(log.order == std::vector<StepIndex>{0, 2, 4, 6, 1, 3, 5, 7});
+  CHECK(tap.counters().outputs_dropped == 0);
+  CHECK(tap.counters().steps_dropped == 2);
 }
 
 TEST_CASE("the output of a dropped step is dropped even when there is room again") {
   Log log;
   log.hold = true;
   TapOptions options;
-  options.ring_records = 2;
+  options.ring_records = 4;
   options.when_full = WhenFull::drop;
   Tap tap(target(log), options);
   for (StepIndex i = 0; i < 3; ++i) tap.scheduled(step_of(i));
@@ -307,5 +352,61 @@ TEST_CASE("a recorded trace is read back whole") {
   CHECK(steps == 200);
   CHECK(outputs == 200);
   CHECK(reader.summary().end == FileEnd::clean);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a trace with drops states exactly what its producer knows to be lost") {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("redecode_tap_drop_" + std::to_string(getpid()) + ".rdt");
+  TraceHeader header;
+  header.engine = {
+      .page_size = 4, .page_count = 8, .max_batch_rows = 32, .max_seq_len = 16, .buckets = {}};
+  header.model.vocab = 1000;
+  constexpr StepIndex kSteps = 20000;
+  TapOptions options;
+  options.ring_records = 8;
+  options.when_full = WhenFull::drop;
+  options.flush_every_steps = 16;
+  TapCounters counters;
+  {
+    Tap tap(TraceWriter(path, header, {}, true), options);
+    for (StepIndex i = 0; i < kSteps; ++i) {
+      tap.scheduled(step_of(i));
+      tap.produced(output_of(i));
+    }
+    tap.close();
+    counters = tap.counters();
+  }
+  TraceReader reader(path);
+  TraceRecord record;
+  StepIndex next = 0, last_taken = 0;
+  uint64_t steps = 0, outputs = 0, lost = 0;
+  while (reader.next(record)) {
+    if (record.gap) {
+      REQUIRE(record.gap->first == next);
+      REQUIRE(record.gap->count == record.gap->last - record.gap->first + 1);
+      REQUIRE(record.gap->causes == kGapRingFull);
+      next = record.gap->last + 1;
+      lost += record.gap->count;
+    }
+    if (record.step) {
+      REQUIRE(*record.step == step_of(next));
+      last_taken = next++;
+      ++steps;
+    }
+    if (record.output) {
+      REQUIRE(*record.output == output_of(last_taken));
+      ++outputs;
+    }
+  }
+  CHECK(next == kSteps);
+  CHECK(steps + lost == kSteps);
+  CHECK(lost == counters.steps_dropped);
+  CHECK(lost == counters.steps_in_gaps);
+  CHECK(outputs == steps);
+  CHECK(reader.summary().steps_lost == lost);
+  CHECK(reader.summary().gaps == counters.gaps_written);
+  CHECK(reader.summary().end == FileEnd::clean);
+  CHECK(lost > 0);  // a ring of 8 beside a file: the machine that keeps up would be news
   std::filesystem::remove(path);
 }

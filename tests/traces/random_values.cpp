@@ -140,7 +140,9 @@ Finding arbitrary_finding(RandomSequence& random) {
           random.next(),
           random.next(),
           any_text(random),
-          any_text(random, 400)};
+          any_text(random, 400),
+          any_text(random, 40),
+          random.below(2) == 0 ? Severity::conflicting : Severity::unusual};
 }
 
 Program arbitrary_program(RandomSequence& random) {

@@ -89,6 +89,7 @@ enum ArgKind {
   shape @0;      # follows from model and bucket
   stepValue @1;  # follows from this step: must never be frozen
   reduction @2;  # fixes a reduction order: must not follow from the batch
+  pageStride @3; # bytes from page to page of a paged operand
 }
 
 struct Arg {

@@ -43,7 +43,8 @@ class Capture {
  private:
   struct Stream {
     bool joined = false;
-    NodeSet tail;  // what the next node of the stream depends on
+    NodeSet tail;   // what the next node of the stream depends on
+    NodeSet start;  // what its latest kernel depends on, and waits since: all that a prologue needs
   };
   struct Event {
     bool recorded = false, captured = false;
@@ -89,8 +90,18 @@ class Capture {
     }
     const auto node = static_cast<uint32_t>(graph_.nodes.size());
     graph_.nodes.push_back(graph_.arena.resolve(kernels_, program_, bindings_, index));
-    predecessors_.push_back(std::move(stream.tail));
-    stream.tail = {node};
+    if (c.kind == CommandKind::launch && c.before_wait) {
+      predecessors_.push_back(stream.start);
+      stream.tail.push_back(node);
+      return {};
+    }
+    predecessors_.push_back(stream.tail);
+    if (c.kind == CommandKind::launch) {
+      stream.start = std::move(stream.tail);
+      stream.tail = {node};
+    } else {
+      stream.start = stream.tail = {node};
+    }
     return {};
   }
 
@@ -102,6 +113,7 @@ class Capture {
     if (event.captured) {
       stream.joined = true;
       add_all(stream.tail, event.tail);
+      add_all(stream.start, event.tail);
     } else if (stream.joined) {
       return broken(
           CaptureStatus::isolation, index,

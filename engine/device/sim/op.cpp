@@ -46,7 +46,14 @@ Op OpArena::resolve(const KernelTable& kernels, const Program& program, const Bi
     if (c.kind == CommandKind::fill) REDECODE_CHECK_OP(args.size(), ==, size_t{1});
     return op;
   }
-  if (c.kind == CommandKind::host && c.kernel == kNoKernel) return op;
+  if (c.kind == CommandKind::host && c.kernel == kNoKernel) {
+    if (args.empty()) return op;  // it only declares what the host does by itself
+    REDECODE_CHECK_OP(regions.size(), ==, size_t{1});
+    op.kind = CommandKind::fill;
+    op.size_bytes = regions[0].size_bytes;
+    check_inside(regions[0], bindings.of(regions[0].buffer));
+    return op;
+  }
   REDECODE_CHECK_OP(size_t{c.kernel}, <, kernels.size());
   const KernelInfo& kernel = kernels[c.kernel];
   REDECODE_CHECK_OP(c.region_count, ==, kernel.operand_count);

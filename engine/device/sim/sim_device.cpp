@@ -86,8 +86,8 @@ void SimDevice::Impl::issue(const Program& program, const Bindings& bindings, ui
     case CommandKind::launch:
     case CommandKind::copy:
     case CommandKind::fill:
-      queues.issue_op(c.stream, queues.arena().resolve(kernels, program, bindings, index),
-                      audience);
+      queues.issue_op(c.stream, queues.arena().resolve(kernels, program, bindings, index), audience,
+                      c.before_wait);
       return;
     case CommandKind::host: {
       queues.arena().run(queues.arena().resolve(kernels, program, bindings, index), exec);

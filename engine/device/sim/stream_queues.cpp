@@ -25,15 +25,20 @@ uint32_t StreamQueues::start() {
     items_.clear();
     tokens_.clear();
     arena_.clear();
+    any_prologues_ = false;
   }
   return ++submission_;
 }
 
-void StreamQueues::issue_op(StreamId stream, const Op& op, const Audience& audience) {
+void StreamQueues::issue_op(StreamId stream, const Op& op, const Audience& audience,
+                            bool before_wait) {
   Item& item = append(ItemKind::op, stream);
   item.op = op;
   item.audience = audience;
+  item.before_wait = before_wait;
+  any_prologues_ = any_prologues_ || before_wait;
   settle_first(stream);
+  if (before_wait) offer_prologues(stream);
 }
 
 EventToken StreamQueues::issue_record(StreamId stream) {
@@ -100,7 +105,9 @@ uint32_t StreamQueues::settle_stream(StreamId stream) {
     const Item& item = items_[index];
     switch (item.kind) {
       case ItemKind::op:
-        add_ready(candidate(index, 0));
+        if (item.ran) break;
+        if (!item.offered) add_ready(candidate(index, 0));
+        if (any_prologues_) offer_prologues(stream);
         return woken;
       case ItemKind::graph:
         if (start_graph(index)) return woken;
@@ -127,6 +134,23 @@ uint32_t StreamQueues::settle_stream(StreamId stream) {
     pop(stream);
   }
   return woken;
+}
+
+// Behind a kernel at the head: what may start before it ends.
+void StreamQueues::offer_prologues(StreamId stream) {
+  const Queue& queue = queues_[stream];
+  if (queue.empty()) return;
+  const Item& head = items_[queue.items[queue.head]];
+  if (head.kind != ItemKind::op || head.op.kind != CommandKind::launch) return;
+  for (size_t at = queue.head + 1; at < queue.items.size(); ++at) {
+    const uint32_t index = queue.items[at];
+    Item& item = items_[index];
+    if (item.kind == ItemKind::record) continue;
+    if (item.kind == ItemKind::wait && tokens_[item.token].done) continue;
+    if (item.kind != ItemKind::op || !item.before_wait) return;
+    if (!item.offered) add_ready(candidate(index, 0));
+    item.offered = true;
+  }
 }
 
 void StreamQueues::pop(StreamId stream) {
@@ -207,6 +231,11 @@ void StreamQueues::run_one(Order& order, Observer* observer) {
     arena_.run(item.op, exec_);
     show(item.audience, observer, item.op.command);
     const StreamId stream = item.stream;
+    const Queue& queue = queues_[stream];
+    if (queue.items[queue.head] != index) {
+      items_[index].ran = true;
+      return;
+    }
     pop(stream);
     settle(1u << stream);
   }

@@ -6,6 +6,9 @@
 // finished graphs at a head retire by themselves, as soon as they can. Everything issued can
 // finish: a wait binds, when it is issued, to the newest record issued before it.
 //
+// A PDL-launched op (before_wait) is a candidate as soon as the kernel before it on its stream is
+// one, and runs before or after it.
+//
 // Cost: issuing and running an op is constant time for few streams, plus a shift of the list of
 // candidates; nothing is allocated once the queues have grown to the longest run between two syncs.
 #pragma once
@@ -41,7 +44,7 @@ class StreamQueues {
   // and with it every token handed out so far. Returns the number of this submission.
   uint32_t start();
 
-  void issue_op(StreamId stream, const Op& op, const Audience& audience);
+  void issue_op(StreamId stream, const Op& op, const Audience& audience, bool before_wait = false);
   EventToken issue_record(StreamId stream);
   void issue_wait(StreamId stream, EventToken token);
   void issue_poison(StreamId stream, std::byte* address, uint64_t size_bytes);
@@ -62,6 +65,8 @@ class StreamQueues {
     ItemKind kind = ItemKind::op;
     StreamId stream = 0;
     uint32_t submission = 0;
+    bool before_wait = false;
+    bool offered = false, ran = false;  // before_wait: a candidate, and done, ahead of its turn
     EventToken token = 0;
     Op op;
     const SimGraph* graph = nullptr;
@@ -86,6 +91,7 @@ class StreamQueues {
   void settle_first(StreamId stream);
   void settle(uint32_t streams);
   uint32_t settle_stream(StreamId stream);
+  void offer_prologues(StreamId stream);
   void pop(StreamId stream);
   bool start_graph(uint32_t item);
   void finish_node(uint32_t item, uint32_t node);
@@ -99,6 +105,7 @@ class StreamQueues {
   std::vector<Token> tokens_;
   std::array<Queue, kMaxStreams> queues_;
   uint32_t submission_ = 0;
+  bool any_prologues_ = false;
   uint64_t pending_ = 0;          // items not retired
   std::vector<Candidate> ready_;  // ascending: oldest first
   std::vector<ReadyOp> shown_;    // the same, for an order that sees ops
