@@ -235,7 +235,7 @@ TEST_CASE("files that cannot be used are unusable input") {
        {"compare", s.golden, s.golden, "--trace", s.golden},
        2,
        "golden.rdr"},
-      {"a trace cut before its first step", {"replay", cut(s.trace, 640)}, 2, "no steps"},
+      {"a trace cut before its first step", {"replay", cut(s.trace, 800)}, 2, "no steps"},
   });
 }
 

@@ -253,8 +253,8 @@ TEST_CASE("a workload is parsed from text and described so that it can be parsed
 
 TEST_CASE("text that names no workload says what there is") {
   const auto error = [](const char* text) { return usage_error([&] { parse_workload(text); }); };
-  CHECK(error("").find("agent, mooncake and azure") != std::string::npos);
-  CHECK(error("agents").find("agent, mooncake and azure") != std::string::npos);
+  CHECK(error("").find("agent, mooncake, azure and requests") != std::string::npos);
+  CHECK(error("agents").find("agent, mooncake, azure and requests") != std::string::npos);
   CHECK(error("agent scale=2").find("it has sessions, rounds") != std::string::npos);
   CHECK(error("azure sessions=2").find("it has scale") != std::string::npos);
   CHECK(error("agent sessions").find("key=value") != std::string::npos);
