@@ -75,7 +75,9 @@ void findings_json(std::span<const Finding> findings, std::span<const uint64_t> 
   for (size_t i = 0; i < findings.size(); ++i) {
     const Finding& f = findings[i];
     json.begin_object();
-    json.member("kind", to_text(f.kind)).member("step", f.step).member("layer", f.layer);
+    json.member("kind", to_text(f.kind)).member("check", check_of(f));
+    json.member("severity", to_text(f.severity));
+    json.member("step", f.step).member("layer", f.layer);
     json.key("request");
     if (f.request == kNoRequest)
       json.null();

@@ -1,6 +1,7 @@
 #include "cli/trace_edit.h"
 
 #include <charconv>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@ namespace redecode {
 namespace {
 
 struct Edit {
+  std::string salt, encrypt, decrypt;
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
@@ -126,8 +128,43 @@ int run_merge(const CommandContext& context, const Edit& o) {
   return result.gaps.empty() ? 0 : 1;
 }
 
+RedactOptions redact_options(const Edit& o) {
+  RedactOptions options;
+  if (!o.salt.empty() && !o.encrypt.empty())
+    throw Error(ErrorCode::usage, "keep hashes or encrypted tokens, not both",
+                "--hashes, --encrypt");
+  if (!o.salt.empty()) {
+    options.keep = Redaction::hashes;
+    std::ifstream in(o.salt, std::ios::binary);
+    if (!in) throw Error(ErrorCode::missing, "no such salt file", o.salt);
+    constexpr size_t kMostBytes = 4096;
+    options.salt.resize(kMostBytes);
+    in.read(reinterpret_cast<char*>(options.salt.data()), kMostBytes);
+    options.salt.resize(static_cast<size_t>(in.gcount()));
+  }
+  if (!o.encrypt.empty()) {
+    options.keep = Redaction::encrypted;
+    options.key = load_seal_key(o.encrypt);
+  }
+  return options;
+}
+
+int run_decrypt(const CommandContext& context, const Edit& o) {
+  const RedactResult result =
+      decrypt(o.inputs.front(), o.output, o.force, load_seal_key(o.decrypt));
+  JsonWriter json;
+  json.begin_object().member("to", o.output).member("steps", result.steps);
+  json.member("tokens", result.tokens).end_object();
+  emit(context,
+       "decrypted " + o.output + ": " + with_thousands(result.tokens) + " tokens of " +
+           with_thousands(result.steps) + " steps\n",
+       json.take());
+  return 0;
+}
+
 int run_redact(const CommandContext& context, const Edit& o) {
-  const RedactResult result = redact(o.inputs.front(), o.output, o.force);
+  if (!o.decrypt.empty()) return run_decrypt(context, o);
+  const RedactResult result = redact(o.inputs.front(), o.output, o.force, redact_options(o));
   const RedactionProof proof = prove_redacted(o.output);
   std::string text = "redacted " + o.output + ": " + with_thousands(result.tokens) + " tokens of " +
                      with_thousands(result.steps) + " steps and " +
@@ -179,9 +216,14 @@ void add_trace_edit(CLI::App& trace, CommandContext& context) {
   cut->add_option("--requests", o->requests, "Rows of these requests only")->delimiter(',');
   cut->add_option("--sessions", o->sessions, "Rows of these sessions only")->delimiter(',');
   CLI::App* redact = add_edit(trace, context, "redact",
-                              "A trace without anybody's words: lengths only, and the proof",
+                              "A trace without anybody's words, and the proof; or an encrypted one",
                               "redecode trace redact fleet.rdt -o shareable.rdt", o, run_redact);
   redact->add_option("file", o->inputs, "Trace or folder of a set")->required()->expected(1);
+  redact->add_option("--hashes", o->salt,
+                     "Keep hashes of full pages of tokens, under the salt in this file");
+  redact->add_option("--encrypt", o->encrypt,
+                     "Keep tokens and texts encrypted with the key in this file");
+  redact->add_option("--decrypt", o->decrypt, "Put them back: the key file of an encrypted trace");
   CLI::App* merge = add_edit(trace, context, "merge", "Parts of one recording as one trace",
                              "redecode trace merge a.rdt b.rdt -o whole.rdt", o, run_merge);
   merge->add_option("files", o->inputs, "Traces, in any order")->required();

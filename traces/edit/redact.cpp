@@ -1,6 +1,12 @@
 #include "traces/edit/redact.h"
 
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "traces/check.h"
 #include "traces/edit/same_file.h"
+#include "traces/error.h"
 
 namespace redecode {
 namespace {
@@ -42,6 +48,155 @@ void take_out(Exchange& e, RedactResult& result) {
   for (ExchangeChoice& choice : e.choices) take_out(choice.text, result);
 }
 
+constexpr std::string_view kHashWord = "hash ", kSealedWord = "sealed ";
+constexpr size_t kHashedTextBytes = 256;
+constexpr size_t kSealedPieceBytes = 512 * 1024;
+
+Event note(StepIndex before_step, RequestId request, std::string text) {
+  Event event;
+  event.kind = EventKind::note;
+  event.before_step = before_step;
+  event.request = request;
+  event.text = std::move(text);
+  return event;
+}
+
+std::vector<uint8_t> bytes_of(std::span<const int32_t> tokens) {
+  std::vector<uint8_t> out(tokens.size_bytes());
+  if (!out.empty()) std::memcpy(out.data(), tokens.data(), out.size());
+  return out;
+}
+
+std::string hash_text(uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+uint64_t first_bits(const std::array<uint8_t, 32>& hash) {
+  uint64_t out = 0;
+  for (int i = 0; i < 8; ++i) out = out << 8 | hash[static_cast<size_t>(i)];
+  return out;
+}
+
+// Chained over the blocks of a request: equal hashes mean equal text up to there.
+class BlockHasher {
+ public:
+  BlockHasher(std::span<const uint8_t> salt, uint32_t page_size)
+      : salt_(salt), page_size_(std::max(1u, page_size)) {}
+
+  void add(const Step& step, std::vector<Event>& out) {
+    for (const Departure& d : step.departures) running_.erase(d.request);
+    for (const Row& row : step.rows) {
+      State& state = running_[row.request];
+      // What a request runs again after a preemption has been hashed before.
+      if (row.position != state.next) continue;
+      ++state.next;
+      state.tokens.push_back(row.token);
+      if (state.tokens.size() < page_size_) continue;
+      state.chain = next(state.chain, bytes_of(state.tokens));
+      state.tokens.clear();
+      out.push_back(note(step.index, row.request,
+                         std::string(kHashWord) + std::to_string(row.request) + ' ' +
+                             std::to_string(row.position / page_size_) + ' ' +
+                             hash_text(first_bits(state.chain))));
+    }
+  }
+
+  void add(Exchange& e) const {
+    std::array<uint8_t, 32> chain{};
+    for (size_t at = 0; at + kHashedTextBytes <= e.prompt.size(); at += kHashedTextBytes) {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(e.prompt.data()) + at;
+      chain = next(chain, {bytes, bytes + kHashedTextBytes});
+      e.block_hashes.push_back(first_bits(chain));
+    }
+  }
+
+ private:
+  struct State {
+    uint32_t next = 0;
+    std::vector<int32_t> tokens;
+    std::array<uint8_t, 32> chain{};
+  };
+  std::array<uint8_t, 32> next(const std::array<uint8_t, 32>& chain,
+                               const std::vector<uint8_t>& block) const {
+    std::vector<uint8_t> bytes(chain.begin(), chain.end());
+    bytes.insert(bytes.end(), block.begin(), block.end());
+    return keyed_hash(salt_, "redecode block", bytes);
+  }
+
+  std::span<const uint8_t> salt_;
+  uint32_t page_size_;
+  std::map<RequestId, State> running_;
+};
+
+// Notes that hold what was taken out of the record after them, in pieces.
+void append_sealed(const SealKey& key, StepIndex before_step, const std::string& kind,
+                   std::span<const uint8_t> plain, std::vector<Event>& out) {
+  const size_t pieces =
+      std::max<size_t>(1, (plain.size() + kSealedPieceBytes - 1) / kSealedPieceBytes);
+  for (size_t i = 0; i < pieces; ++i) {
+    const size_t from = i * kSealedPieceBytes;
+    const auto piece = plain.subspan(from, std::min(kSealedPieceBytes, plain.size() - from));
+    const std::string label = kind + ' ' + std::to_string(i) + '/' + std::to_string(pieces);
+    out.push_back(note(before_step, kNoRequest,
+                       std::string(kSealedWord) + label + ' ' + seal(key, label, piece)));
+  }
+}
+
+std::vector<int32_t> tokens_of(const Step& step) {
+  std::vector<int32_t> out;
+  for (const Row& row : step.rows) out.push_back(row.token);
+  return out;
+}
+
+std::vector<int32_t> tokens_of(const StepOutput& output) {
+  std::vector<int32_t> out;
+  for (const RowOutput& row : output.rows) out.push_back(row.token);
+  return out;
+}
+
+std::string step_kind(const Step& s) { return "step " + std::to_string(s.index); }
+std::string output_kind(const StepOutput& o) { return "output " + std::to_string(o.step); }
+std::string exchange_kind(const Exchange& e) { return "exchange " + std::to_string(e.number); }
+std::string event_kind(uint64_t n) { return "event " + std::to_string(n); }
+
+// Length and bytes of each text of an exchange, in one piece.
+std::vector<uint8_t> texts_of(const Exchange& e) {
+  std::vector<uint8_t> out;
+  const auto add = [&](const std::string& text) {
+    for (int i = 0; i < 4; ++i) out.push_back(static_cast<uint8_t>(text.size() >> (8 * i)));
+    out.insert(out.end(), text.begin(), text.end());
+  };
+  add(e.prompt);
+  add(std::to_string(e.stop.size()));
+  for (const std::string& stop : e.stop) add(stop);
+  for (const ExchangeChoice& choice : e.choices) add(choice.text);
+  return out;
+}
+
+class TextReader {
+ public:
+  TextReader(std::span<const uint8_t> bytes, const std::string& where)
+      : bytes_(bytes), where_(where) {}
+  std::string next() {
+    if (bytes_.size() < 4) fail();
+    size_t size = 0;
+    for (int i = 0; i < 4; ++i) size |= size_t{bytes_[static_cast<size_t>(i)]} << (8 * i);
+    if (size > bytes_.size() - 4) fail();
+    std::string out(bytes_.begin() + 4, bytes_.begin() + 4 + static_cast<std::ptrdiff_t>(size));
+    bytes_ = bytes_.subspan(4 + size);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(ErrorCode::corrupt, "a sealed text is shorter than it says", where_);
+  }
+  std::span<const uint8_t> bytes_;
+  std::string where_;
+};
+
 // Sentences about what is left, up to a number.
 class Left {
  public:
@@ -73,47 +228,229 @@ void look_at(const StepOutput& output, Left& left) {
               where + ": probed values");
 }
 
-void look_at(const Exchange& e, Left& left) {
+void look_at(const Exchange& e, Redaction kept, Left& left) {
   const std::string where = "exchange " + std::to_string(e.number);
   left.look(e.prompt.empty(), where + ": its prompt");
   left.look(e.stop.empty(), where + ": its stop strings");
-  left.look(e.block_hashes.empty(), where + ": hashes of its prompt");
+  left.look(e.block_hashes.empty() || kept == Redaction::hashes, where + ": hashes of its prompt");
   for (const ExchangeChoice& choice : e.choices)
     left.look(choice.text.empty(), where + ": its answer");
 }
 
 }  // namespace
 
+namespace {
+
+class Redacter {
+ public:
+  Redacter(const RedactOptions& options, uint32_t page_size, TraceWriter& writer)
+      : options_(options), hasher_(options.salt, page_size), writer_(writer) {}
+
+  void write(TraceRecord& record) {
+    if (record.step) step(*record.step);
+    if (record.output) output(*record.output);
+    if (record.event) event(*record.event);
+    if (record.exchange) exchange(*record.exchange);
+    if (record.gap) writer_.write(*record.gap);
+  }
+  const RedactResult& result() const { return result_; }
+
+ private:
+  bool encrypts() const { return options_.keep == Redaction::encrypted; }
+  void notes() {
+    for (const Event& e : notes_) writer_.write(e);
+    notes_.clear();
+  }
+
+  void step(Step& s) {
+    if (options_.keep == Redaction::hashes) hasher_.add(s, notes_);
+    if (encrypts() && !s.rows.empty())
+      append_sealed(options_.key, s.index, step_kind(s), bytes_of(tokens_of(s)), notes_);
+    notes();
+    take_out(s, result_);
+    writer_.write(s);
+    last_step_ = s.index;
+    ++result_.steps;
+  }
+  void output(StepOutput& o) {
+    if (encrypts() && !o.rows.empty())
+      append_sealed(options_.key, o.step, output_kind(o), bytes_of(tokens_of(o)), notes_);
+    take_out(o);
+    writer_.write(o);
+    notes();  // behind the output: an output stands right behind its step
+    ++result_.outputs;
+  }
+  void event(Event& e) {
+    if (encrypts() && !e.text.empty()) {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(e.text.data());
+      append_sealed(options_.key, e.before_step, event_kind(result_.events), {bytes, e.text.size()},
+                    notes_);
+    }
+    notes();
+    take_out(e.text, result_);
+    writer_.write(e);
+    ++result_.events;
+  }
+  void exchange(Exchange& e) {
+    if (encrypts()) append_sealed(options_.key, last_step_, exchange_kind(e), texts_of(e), notes_);
+    notes();
+    Exchange hashed;
+    if (options_.keep == Redaction::hashes) {
+      hashed.prompt = e.prompt;
+      hasher_.add(hashed);
+    }
+    take_out(e, result_);
+    e.block_hashes = std::move(hashed.block_hashes);
+    writer_.write(e);
+    ++result_.exchanges;
+  }
+
+  const RedactOptions& options_;
+  BlockHasher hasher_;
+  TraceWriter& writer_;
+  std::vector<Event> notes_;
+  StepIndex last_step_ = 0;
+  RedactResult result_;
+};
+
+bool is_sealed(const Event& e) {
+  return e.kind == EventKind::note && e.text.starts_with(kSealedWord);
+}
+bool is_hash(const Event& e) { return e.kind == EventKind::note && e.text.starts_with(kHashWord); }
+
+// Pieces by kind, as they come in; whole ones are taken by the record they are of.
+class Unsealer {
+ public:
+  explicit Unsealer(const SealKey& key) : key_(key) {}
+
+  void add(const Event& e) {
+    const std::string_view text = std::string_view(e.text).substr(kSealedWord.size());
+    const size_t end = text.rfind(' ');
+    const std::string where = "before step " + std::to_string(e.before_step);
+    if (end == std::string_view::npos)
+      throw Error(ErrorCode::corrupt, "a seal without a label", where);
+    const std::string label(text.substr(0, end));
+    const auto plain = unseal(key_, label, text.substr(end + 1));
+    if (!plain)
+      throw Error(opened_any_ ? ErrorCode::corrupt : ErrorCode::usage,
+                  opened_any_ ? "the seal '" + label + "' is broken"
+                              : "this key does not open the trace, or its first seal is broken",
+                  where);
+    opened_any_ = true;
+    const std::string kind = label.substr(0, label.rfind(' '));
+    auto& whole = pieces_[kind];
+    whole.insert(whole.end(), plain->begin(), plain->end());
+  }
+
+  std::optional<std::vector<uint8_t>> take(const std::string& kind) {
+    const auto at = pieces_.find(kind);
+    if (at == pieces_.end()) return std::nullopt;
+    auto out = std::move(at->second);
+    pieces_.erase(at);
+    return out;
+  }
+
+  std::vector<int32_t> tokens(const std::string& kind, size_t count) {
+    const auto bytes = take(kind);
+    if (!bytes || bytes->size() != count * sizeof(int32_t))
+      throw Error(ErrorCode::corrupt, "its tokens are not there in full", kind);
+    std::vector<int32_t> out(count);
+    if (count != 0) std::memcpy(out.data(), bytes->data(), bytes->size());
+    return out;
+  }
+
+ private:
+  const SealKey& key_;
+  bool opened_any_ = false;
+  std::map<std::string, std::vector<uint8_t>> pieces_;
+};
+
+void put_back(Unsealer& unsealer, Exchange& e) {
+  const auto bytes = unsealer.take(exchange_kind(e));
+  if (!bytes) throw Error(ErrorCode::corrupt, "its texts are not there", exchange_kind(e));
+  TextReader reader(*bytes, exchange_kind(e));
+  e.prompt = reader.next();
+  const size_t stops = std::min<size_t>(std::stoul("0" + reader.next()), 1024);
+  for (size_t i = 0; i < stops; ++i) e.stop.push_back(reader.next());
+  for (ExchangeChoice& choice : e.choices) choice.text = reader.next();
+}
+
+}  // namespace
+
 RedactResult redact(const std::filesystem::path& from, const std::filesystem::path& to,
-                    bool overwrite) {
+                    bool overwrite, const RedactOptions& options) {
   refuse_same_file(from, to);
+  constexpr size_t kLeastSaltBytes = 16;
+  if (options.keep == Redaction::hashes && options.salt.size() < kLeastSaltBytes)
+    throw Error(ErrorCode::usage, "a salt must have at least 16 bytes: openssl rand -out FILE 32",
+                "--salt");
   TraceReader reader(from);
   TraceHeader header = reader.header();
   header.place = SetPlace();
-  header.redaction = Redaction::lengths;
+  header.redaction = options.keep;
   header.workload.clear();
   header.environment.clear();
-  RedactResult result;
   TraceWriter writer(to, header, {.layout = StepLayout::columns}, overwrite);
+  Redacter redacter(options, header.engine.page_size, writer);
   TraceRecord record;
   bool restored = false;
   while (reader.next(record)) {
     if (!restored) writer.restore(reader.start());
     restored = true;
+    redacter.write(record);
+  }
+  writer.close();
+  return redacter.result();
+}
+
+RedactResult decrypt(const std::filesystem::path& from, const std::filesystem::path& to,
+                     bool overwrite, const SealKey& key) {
+  refuse_same_file(from, to);
+  // Seals of an output stand behind it: a first pass opens them all.
+  Unsealer unsealer(key);
+  {
+    TraceReader reader(from);
+    if (reader.header().redaction != Redaction::encrypted)
+      throw Error(ErrorCode::usage, "the trace is not encrypted", from);
+    TraceRecord record;
+    while (reader.next(record))
+      if (record.event && is_sealed(*record.event)) unsealer.add(*record.event);
+  }
+  TraceReader reader(from);
+  TraceHeader header = reader.header();
+  header.redaction = Redaction::none;
+  TraceWriter writer(to, header, {.layout = StepLayout::columns}, overwrite);
+  RedactResult result;
+  TraceRecord record;
+  bool restored = false;
+  while (reader.next(record)) {
+    if (!restored) writer.restore(reader.start());
+    restored = true;
+    if (record.event && is_sealed(*record.event)) continue;
     if (record.step) {
-      take_out(*record.step, result);
-      writer.write(*record.step);
+      Step& s = *record.step;
+      if (!s.rows.empty()) {
+        const auto tokens = unsealer.tokens(step_kind(s), s.rows.size());
+        for (size_t i = 0; i < tokens.size(); ++i) s.rows[i].token = tokens[i];
+      }
+      result.tokens += s.rows.size();
+      writer.write(s);
       ++result.steps;
     } else if (record.output) {
-      take_out(*record.output);
-      writer.write(*record.output);
+      StepOutput& o = *record.output;
+      if (!o.rows.empty()) {
+        const auto tokens = unsealer.tokens(output_kind(o), o.rows.size());
+        for (size_t i = 0; i < tokens.size(); ++i) o.rows[i].token = tokens[i];
+      }
+      writer.write(o);
       ++result.outputs;
     } else if (record.event) {
-      take_out(record.event->text, result);
+      if (const auto text = unsealer.take(event_kind(result.events)))
+        record.event->text.assign(text->begin(), text->end());
       writer.write(*record.event);
       ++result.events;
     } else if (record.exchange) {
-      take_out(*record.exchange, result);
+      put_back(unsealer, *record.exchange);
       writer.write(*record.exchange);
       ++result.exchanges;
     } else if (record.gap) {
@@ -130,13 +467,16 @@ RedactionProof prove_redacted(const std::filesystem::path& path) {
   TraceReader reader(path);
   left.look(reader.header().workload.empty(), "header: the workload");
   left.look(reader.header().environment.empty(), "header: the environment");
+  const Redaction kept = reader.header().redaction;
   TraceRecord record;
   while (reader.next(record)) {
     if (record.step) look_at(*record.step, left);
     if (record.output) look_at(*record.output, left);
-    if (record.exchange) look_at(*record.exchange, left);
+    if (record.exchange) look_at(*record.exchange, kept, left);
     if (record.event)
-      left.look(record.event->text.empty(),
+      left.look(record.event->text.empty() ||
+                    (kept == Redaction::hashes && is_hash(*record.event)) ||
+                    (kept == Redaction::encrypted && is_sealed(*record.event)),
                 "event before step " + std::to_string(record.event->before_step) + ": its text");
   }
   proof.chunks = reader.summary().chunks;
