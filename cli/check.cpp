@@ -29,7 +29,7 @@ struct CheckCommand {
   std::string trace, model;
   std::string require, price;
   PictureOptions pictures;
-  bool certify = false;
+  bool certify = false, format = false;
   std::optional<uint32_t> rows, context_tokens;
   ModeOptions mode;
 };
@@ -269,6 +269,7 @@ void refuse_what_does_not_run(const Mode& mode) {
 int run_check(const CommandContext& context, const CheckCommand& o) {
   if (o.trace.empty() && o.model.empty())
     throw Error(ErrorCode::usage, "name a trace, or a model with --model", "check");
+  if (o.format) return format_litmus_file(context, o.trace);
   if (is_litmus_path(o.trace)) return check_litmus_path(context, o.trace, o.pictures);
   refuse_what_does_not_run(o.mode.resolve());
   Mode defaults;
@@ -307,6 +308,7 @@ void add_check(CLI::App& app, CommandContext& context) {
   command->add_option("--timeline", o->pictures.timeline,
                       "Write the step with the first finding, or the largest, for Perfetto");
   command->add_option("--svg", o->pictures.svg, "Draw the first finding");
+  command->add_flag("--format", o->format, "Print a litmus file in one style, and nothing else");
   command->add_flag("--force", o->pictures.force, "Replace existing files");
   command->add_flag(
       "--certify", o->certify,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "cli/output.h"
@@ -120,6 +122,17 @@ int check_litmus_path(const CommandContext& context, const std::string& path,
     json.end_array().member("checked", reports.size()).member("matched", matched).end_object();
   emit(context, text, json.take());
   return matched == reports.size() ? 0 : 1;
+}
+
+int format_litmus_file(const CommandContext& context, const std::string& path) {
+  load_litmus(path);  // says what is wrong, and bounds its size
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string formatted = format_litmus(text, path);
+  JsonWriter json;
+  json.begin_object().member("file", path).member("text", formatted).end_object();
+  emit(context, formatted, json.take());
+  return 0;
 }
 
 }  // namespace redecode

@@ -16,4 +16,7 @@ bool is_litmus_path(const std::string& path);
 int check_litmus_path(const CommandContext& context, const std::string& path,
                       const PictureOptions& pictures = {});
 
+// Prints the file in one style (format_litmus). Returns 0. Errors: as load_litmus.
+int format_litmus_file(const CommandContext& context, const std::string& path);
+
 }  // namespace redecode

@@ -26,6 +26,7 @@ constexpr const char* kExample =
 struct ReplayCommand {
   std::string trace, output, steps, model;
   bool force = false, no_check = false, recorded = false, canary = false;
+  bool across_gaps = false, self_check = false;
   int threads = 1;
   ModeOptions mode;
 };
@@ -69,6 +70,16 @@ class RunFile {
   std::optional<RunWriter> writer_;
 };
 
+std::string requests_text(const std::vector<RequestId>& requests) {
+  constexpr size_t kMostNamed = 8;
+  std::string out = requests.size() == 1 ? "request " : "requests ";
+  for (size_t i = 0; i < std::min(requests.size(), kMostNamed); ++i)
+    out += (i > 0 ? ", " : "") + std::to_string(requests[i]);
+  if (requests.size() > kMostNamed)
+    out += " and " + with_thousands(requests.size() - kMostNamed) + " more";
+  return out;
+}
+
 std::string result_text(const Trace& trace, const ReplayCommand& o, const ReplayResult& r,
                         double seconds, const RecordedCheck& recorded) {
   std::string out = "replayed " + o.trace;
@@ -86,6 +97,12 @@ std::string result_text(const Trace& trace, const ReplayCommand& o, const Replay
   if (trace.end == FileEnd::cut)
     out += labelled("trace", "cut at byte " + with_thousands(trace.cut_offset_bytes));
   if (o.recorded) out += labelled("recorded", recorded.text());
+  for (const Gap& gap : trace.gaps)
+    if (o.across_gaps) out += labelled("gap", to_text(gap));
+  if (!r.left_out.empty())
+    out += labelled("left out", requests_text(r.left_out) + ": not whole since a gap, " +
+                                    with_thousands(r.rows_left_out) + " rows");
+  if (o.self_check) out += labelled("self check", "every step twice, the same choices");
   if (o.no_check)
     out += labelled("findings", "not checked");
   else
@@ -109,6 +126,9 @@ std::string result_json(const Trace& trace, const ReplayCommand& o, const Replay
   json.member("digest", digest_hex(r.digest));
   json.member("steps", r.steps).member("graph_steps", r.graph_steps);
   json.member("restored_steps", r.restored_steps).member("rows", r.rows);
+  json.member("rows_left_out", r.rows_left_out).key("left_out").begin_array();
+  for (const RequestId request : r.left_out) json.value(request);
+  json.end_array();
   json.member("tokens", r.outputs).member("seconds", seconds).member("checked", !o.no_check);
   if (o.recorded) recorded.write_json(json.key("recorded"));
   findings_json(r.findings, r.finding_counts, json);
@@ -133,6 +153,8 @@ int run_replay(const CommandContext& context, const ReplayCommand& o) {
   options.model = o.model;
   options.threads = o.threads;
   options.canary = o.canary;
+  options.across_gaps = o.across_gaps;
+  options.self_check = o.self_check;
   options.inspect = !o.no_check;
   check_memory(o.model.empty() ? trace.header.model.spec : o.model, trace.header.engine,
                options.mode);
@@ -178,6 +200,10 @@ void add_replay(CLI::App& app, CommandContext& context) {
   command->add_flag("--force", o->force, "Replace an existing file");
   command->add_flag("--check-recorded", o->recorded,
                     "Compare with the outputs in the trace; exit 1 if any bit differs");
+  command->add_flag("--across-gaps", o->across_gaps,
+                    "Go on after lost steps; requests that ran before them are left out");
+  command->add_flag("--self-check", o->self_check,
+                    "Decode every step twice: the choices offered must be the same");
   command->add_flag("--canary", o->canary,
                     "Compare all KV pages before and after each step: which may it write?");
   command->add_flag("--no-check", o->no_check, "Leave the structural checks out");

@@ -1,56 +1,101 @@
-"""Puts libredecode_record.so into the package: REDECODE_RECORD_LIBRARY names one that is built,
-otherwise the project around this folder builds it with CMake."""
+"""Puts libredecode_record.so into the wheel.
+
+REDECODE_RECORD_LIBRARY names one that is built; otherwise the checkout around this folder builds
+its CMake target redecode_record, and nothing else of it.
+"""
 
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
-from setuptools.dist import Distribution
 
-HERE = pathlib.Path(__file__).resolve().parent
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools before 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
 NAME = "libredecode_record.so"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = (
+    "g++ cmake ninja-build capnproto libcapnp-dev libzstd-dev libxxhash-dev libssl-dev "
+    "libspdlog-dev libcli11-dev"
+)
 
 
-def built_library() -> pathlib.Path:
+def stop(what: str) -> None:
+    sys.exit(f"redecode-record: {what}")
+
+
+def run(*command: str) -> None:
+    try:
+        subprocess.run(command, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        stop(
+            f"{error}\nThe build of {NAME} failed; the lines above say where. On Debian 12 and "
+            f"Ubuntu 24.04 it needs\n  apt install {PACKAGES}\n"
+            f"or set REDECODE_RECORD_LIBRARY to a {NAME} that is built already."
+        )
+
+
+def library() -> Path:
     named = os.environ.get("REDECODE_RECORD_LIBRARY")
     if named:
-        path = pathlib.Path(named)
-        if not path.is_file():
-            sys.exit(f"REDECODE_RECORD_LIBRARY: there is no file {path}")
-        return path
-    root = HERE.parent
-    if not (root / "recorder" / "abi" / "redecode_record.h").is_file():
-        sys.exit("build from a checkout of redecode, or set REDECODE_RECORD_LIBRARY to the library")
-    if shutil.which("cmake") is None:
-        sys.exit("cmake is missing; `./dev build` in the checkout installs what the build needs")
-    build = root / "build" / "python"
-    configure = ["cmake", "-S", str(root), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release"]
-    configure += ["-DREDECODE_TESTS=OFF", "-DREDECODE_BENCH=OFF", "-DREDECODE_CUDA=OFF"]
-    if shutil.which("ninja"):
-        configure += ["-G", "Ninja"]
-    subprocess.run(configure, check=True)
-    subprocess.run(
-        ["cmake", "--build", str(build), "--target", "redecode_record", "-j", str(os.cpu_count())],
-        check=True,
+        if not Path(named).is_file():
+            stop(f"REDECODE_RECORD_LIBRARY: there is no file {named}")
+        return Path(named)
+    if not (ROOT / "recorder" / "abi" / "redecode_record.h").is_file():
+        stop("build from a checkout of redecode, or set REDECODE_RECORD_LIBRARY to the library")
+    for tool in ("cmake", "capnp"):
+        if shutil.which(tool) is None:
+            stop(f"{tool} is missing: apt install {PACKAGES}")
+    build = ROOT / "build" / "python"
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    switches = ["-DREDECODE_TESTS=OFF", "-DREDECODE_BENCH=OFF", "-DREDECODE_CUDA=OFF"]
+    run(
+        "cmake",
+        "-S",
+        str(ROOT),
+        "-B",
+        str(build),
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DCMAKE_CXX_FLAGS_RELEASE=-O2",
+        *generator,
+        *switches,
     )
-    return next(build.rglob(NAME))
+    run(
+        "cmake",
+        "--build",
+        str(build),
+        "--target",
+        "redecode_record",
+        "--parallel",
+        os.environ.get("JOBS", str(os.cpu_count() or 1)),
+    )
+    return build / "recorder" / NAME
 
 
 class BuildWithLibrary(build_py):
     def run(self) -> None:
         super().run()
-        target = pathlib.Path(self.build_lib) / "redecode_record" / NAME
+        target = Path(self.build_lib) / "redecode_record" / NAME
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(built_library(), target)
+        shutil.copyfile(library(), target)
 
 
-class BinaryDistribution(Distribution):
+class AnyPythonWheel(bdist_wheel):
+    """ctypes: one wheel for every Python 3, but for this platform only."""
+
+    def get_tag(self) -> tuple:
+        return "py3", "none", super().get_tag()[2]
+
+
+class WithLibrary(Distribution):
     def has_ext_modules(self) -> bool:
         return True
 
 
-setup(cmdclass={"build_py": BuildWithLibrary}, distclass=BinaryDistribution)
+setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPythonWheel}, distclass=WithLibrary)

@@ -1,8 +1,10 @@
 #include "replayer/replay.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
+#include "replayer/across_gaps.h"
 #include "traces/edit/history.h"
 #include "traces/error.h"
 #include "traces/run_file.h"
@@ -43,6 +45,19 @@ void check_whole(const Trace& trace, const StepRange& range) {
   }
 }
 
+void check_twin(const Decoder& a, const StepOutput& of_a, const Decoder& b,
+                const StepOutput& of_b) {
+  const std::string where = "step " + std::to_string(of_a.step);
+  if (a.last_ready_digest() != b.last_ready_digest())
+    throw Error(ErrorCode::corrupt,
+                "the same step was offered other choices the second time: something beside the "
+                "order decides, a bug of redecode",
+                where);
+  if (digest_output(of_a) != digest_output(of_b))
+    throw Error(ErrorCode::corrupt,
+                "the same choices gave another output the second time, a bug of redecode", where);
+}
+
 }  // namespace
 
 void check_model(const Trace& trace, const ModelIdentity& model) {
@@ -71,10 +86,17 @@ RunHeader run_header(const Trace& trace, const Mode& mode, const ModelIdentity& 
 
 ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
   check_range(trace, options.range);
-  check_whole(trace, options.range);
-  EngineInstance engine({options.model.empty() ? trace.header.model.spec : options.model,
-                         trace.header.engine, options.mode, options.threads, options.inspect,
-                         true});
+  if (!options.across_gaps) check_whole(trace, options.range);
+  AcrossGaps across(trace.gaps, !trace.start.running.empty());
+  const EngineRequest request{options.model.empty() ? trace.header.model.spec : options.model,
+                              trace.header.engine,
+                              options.mode,
+                              options.threads,
+                              options.inspect,
+                              true};
+  EngineInstance engine(request);
+  std::unique_ptr<EngineInstance> twin;
+  if (options.self_check) twin = std::make_unique<EngineInstance>(request);
   check_model(trace, engine.identity());
   engine.decoder().set_canary(options.canary);
   ReplayResult result;
@@ -86,17 +108,20 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
   const auto total = static_cast<uint64_t>(
       std::ranges::count_if(trace.steps, [&](const Step& s) { return s.index <= range.last; }));
   uint64_t done = 0;
-  for (const Step& step : trace.steps) {
-    if (step.index > range.last) break;
+  for (const Step& recorded : trace.steps) {
+    if (recorded.index > range.last) break;
+    const Step step = options.across_gaps ? across.filter(recorded) : recorded;
     if (options.stop && options.stop()) {
       result.stopped = true;
       break;
     }
     if (step.index < range.first) {
       engine.decoder().restore(restrict_rows(step, needed));
+      if (twin) twin->decoder().restore(restrict_rows(step, needed));
       ++result.restored_steps;
     } else {
       const StepOutput output = engine.decoder().run(step);
+      if (twin) check_twin(engine.decoder(), output, twin->decoder(), twin->decoder().run(step));
       result.digest = combine(result.digest, digest_output(output));
       ++result.steps;
       result.rows += step.rows.size();
@@ -106,6 +131,8 @@ ReplayResult replay(const Trace& trace, const ReplayOptions& options) {
     }
     if (options.progress) options.progress(++done, total);
   }
+  result.left_out.assign(across.left_out().begin(), across.left_out().end());
+  result.rows_left_out = across.rows_left_out();
   const Inspector& inspector = engine.decoder().inspector();
   result.findings = inspector.findings();
   for (size_t i = 0; i < result.findings.size(); ++i)

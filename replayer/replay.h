@@ -24,7 +24,11 @@ struct ReplayOptions {
   std::string model;  // empty: the trace's own
   int threads = 1;
   bool inspect = true;
-  bool canary = false;  // check which KV pages each step changes
+  bool canary = false;       // check which KV pages each step changes
+  bool across_gaps = false;  // go on after lost steps, see across_gaps.h
+  // Decode every step twice, side by side: what was ready must be the same each time. Errors:
+  // corrupt, naming the step, where it is not: uncontrolled nondeterminism of our own.
+  bool self_check = false;
   StepRange range;
   // Called after each replayed step of the range, in order; may be empty.
   std::function<void(const StepOutput&)> output;
@@ -41,6 +45,8 @@ struct ReplayResult {
   uint64_t graph_steps = 0;  // of `steps`, those that a captured graph ran
   std::vector<Finding> findings;
   std::vector<uint64_t> finding_counts;
+  std::vector<RequestId> left_out;  // with across_gaps: not whole since a gap
+  uint64_t rows_left_out = 0;
   bool stopped = false;
 };
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "replayer/engine_instance.h"
 #include "engine/plan/hazards.h"
+#include "replayer/engine_instance.h"
 #include "traces/finding.h"
 #include "traces/trace_file.h"
 

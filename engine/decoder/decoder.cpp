@@ -157,6 +157,7 @@ StepOutput Decoder::execute(const Step& step) {
   StepOutput output = collect(step);
   order.end_step();
   if (canary_ != nullptr) check_canary(step.index);
+  last_ready_digest_ = order.ready_digest();
   output.order = order.departures();
   output.ops = prober.take();
   return output;

@@ -69,6 +69,8 @@ class Decoder {
   const Inspector& inspector() const { return inspector_; }
   const Pool& pool() const { return pool_; }
   bool last_was_graph() const { return last_was_graph_; }
+  // Of all sets of ready ops that the newest step's order was offered.
+  uint64_t last_ready_digest() const { return last_ready_digest_; }
   // The program that `step`'s rows lower to after run; for tests and benchmarks.
   const Program& last_program() const { return program_; }
   const Batch& last_batch() const { return batch_; }
@@ -106,6 +108,7 @@ class Decoder {
   std::unique_ptr<GraphCache> graphs_;
   Digest weights_digest_ = 0;
   bool last_was_graph_ = false;
+  uint64_t last_ready_digest_ = 0;
   Batch batch_;
   Program inputs_program_, program_;
   uint32_t inputs_rows_ = 0;  // that inputs_program_ uploads

@@ -1,6 +1,26 @@
-"""Records what an LLM serving engine decodes, for redecode to replay and compare."""
+"""redecode_record: records what a decode engine schedules, from Python.
 
-from .recorder import End, Event, Phase, Policy, Recorder, RecordError
+A thin layer over the C ABI of libredecode_record; see Recorder for a first use. The hooks for
+SGLang and vLLM lie in redecode_record.hooks and are not imported from here.
+"""
 
-__all__ = ["End", "Event", "Phase", "Policy", "RecordError", "Recorder"]
+from ._abi import NO_TIME
+from .errors import Code, RecordError
+from .recorder import Recorder, StepInParts
+from .words import Event, Layout, Options, Phase, Policy, Reason, Stats
+
 __version__ = "0.1.0"
+__all__ = [
+    "NO_TIME",
+    "Code",
+    "Event",
+    "Layout",
+    "Options",
+    "Phase",
+    "Policy",
+    "Reason",
+    "RecordError",
+    "Recorder",
+    "Stats",
+    "StepInParts",
+]

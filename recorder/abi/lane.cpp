@@ -130,6 +130,7 @@ int Lane::depart(uint32_t request, int reason) {
   record.head.kind = RecordKind::departure;
   record.request = request;
   record.reason = static_cast<uint32_t>(reason);
+  if (reason != RR_PREEMPTED) shared_.departed.set(request);
   return put(record, true);
 }
 

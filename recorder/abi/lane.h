@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "recorder/abi/departed.h"
 #include "recorder/abi/redecode_record.h"
 #include "recorder/ring/ring_record.h"
 #include "recorder/ring/shared_ring.h"
@@ -26,6 +27,7 @@ struct RecorderShared {
   int64_t trigger_token = -1;  // -1: none
   bool trigger_nonfinite = false;
   uint64_t trigger_step_ns = 0;  // 0: none
+  Departed departed;             // for good, not preempted
 };
 
 class Lane {

@@ -117,7 +117,16 @@ void Recorder::close_lane(Lane& lane) {
 uint32_t Recorder::request_id(std::string_view engine_id) {
   const std::lock_guard lock(ids_mutex_);
   const auto found = ids_.find(engine_id);
-  if (found != ids_.end()) return found->second;
+  if (found != ids_.end()) {
+    if (!shared_.departed.has(found->second)) return found->second;
+    ids_.erase(found);
+  }
+  // Ids that nobody asks for again go in sweeps, so that the table follows what runs.
+  if (ids_.size() >= sweep_at_) {
+    std::erase_if(ids_, [&](const auto& id) { return shared_.departed.has(id.second); });
+    sweep_at_ = 2 * ids_.size() + kLeastSweep;
+  }
+  shared_.departed.cover(next_id_);
   ids_.emplace(engine_id, next_id_);
   return next_id_++;
 }

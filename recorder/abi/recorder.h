@@ -97,6 +97,8 @@ class Recorder {
   std::mutex ids_mutex_;
   std::map<std::string, uint32_t, std::less<>> ids_;
   uint32_t next_id_ = 0;
+  static constexpr size_t kLeastSweep = 1024;
+  size_t sweep_at_ = kLeastSweep;
 
   bool has_pins_ = false;
   uint64_t last_flush_ms_ = 0, last_sync_ms_ = 0;  // of the thread

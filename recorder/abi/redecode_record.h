@@ -112,17 +112,17 @@ typedef struct rr_options {
   uint32_t block_timeout_us; /* 0: for ever */
   int32_t overwrite;         /* replace an existing trace */
   int32_t layout;            /* RR_LAYOUT_COLUMNS is the default of rr_options_init */
-  int32_t zstd_level;    /* 0: 1 for columns, 3 for rows */
-  uint32_t chunk_steps;  /* 0: 1024 */
-  uint32_t flush_ms;     /* a chunk is closed after this time at the latest; 0: 1000 */
-  uint32_t sync_ms;      /* fdatasync at most this often; 0: never */
-  uint64_t rotate_bytes; /* a new file after this size; 0: never */
-  uint32_t rotate_s;     /* a new file after this time; 0: never */
-  uint32_t keep_files;   /* older ones are deleted; 0: all are kept */
-  const char* sampling;  /* "all", "1/16" of requests, "requests:ID,ID", "sessions:N,N",
-                            "steps:A..B"; NULL: all */
-  const char* trigger;   /* RR_KEEP_LAST: "token:N", "nonfinite", "step_over_ms:N", "signal:N",
-                            joined by commas; NULL: rr_trigger only */
+  int32_t zstd_level;        /* 0: 1 for columns, 3 for rows */
+  uint32_t chunk_steps;      /* 0: 1024 */
+  uint32_t flush_ms;         /* a chunk is closed after this time at the latest; 0: 1000 */
+  uint32_t sync_ms;          /* fdatasync at most this often; 0: never */
+  uint64_t rotate_bytes;     /* a new file after this size; 0: never */
+  uint32_t rotate_s;         /* a new file after this time; 0: never */
+  uint32_t keep_files;       /* older ones are deleted; 0: all are kept */
+  const char* sampling;      /* "all", "1/16" of requests, "requests:ID,ID", "sessions:N,N",
+                                "steps:A..B"; NULL: all */
+  const char* trigger;       /* RR_KEEP_LAST: "token:N", "nonfinite", "step_over_ms:N", "signal:N",
+                                joined by commas; NULL: rr_trigger only */
   /* the header */
   const char* writer;       /* "sglang 0.5.2"; NULL: the library */
   const char* model_family; /* NULL: "external" */

@@ -318,6 +318,16 @@ TEST_CASE("the first error is told, and what cannot be is refused") {
   CHECK(rr_event(r.lane, 77, 0, 0, 0, nullptr) == RR_EINVAL);
   CHECK(rr_request_id(r.recorder, "a") == rr_request_id(r.recorder, "a"));
   CHECK(rr_request_id(r.recorder, "a") != rr_request_id(r.recorder, "b"));
+  const uint32_t first = rr_request_id(r.recorder, "a");
+  CHECK(rr_depart(r.lane, first, RR_PREEMPTED) == RR_OK);
+  CHECK(rr_request_id(r.recorder, "a") == first);
+  CHECK(rr_depart(r.lane, first, RR_FINISHED) == RR_OK);
+  CHECK(rr_request_id(r.recorder, "a") != first);
+  for (int i = 0; i < 5000; ++i) {
+    const uint32_t number = rr_request_id(r.recorder, std::to_string(i).c_str());
+    CHECK(rr_depart(r.lane, number, RR_CANCELLED) >= 0);
+    CHECK(rr_request_id(r.recorder, std::to_string(i).c_str()) != number);
+  }
   CHECK(rr_flush(r.recorder, 5000, 1) == RR_OK);
   r.close();
 }

@@ -1,51 +1,61 @@
-"""Guard: recording must never harm serving. What a hook raises is counted and told once; after too
-many failures the hook switches itself off, and the engine goes on as if it had never been there."""
+"""Guard: keeps a hook's failures away from the engine, and attaches to and leaves its objects."""
 
 from __future__ import annotations
 
 import logging
-import os
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
-from ..recorder import Recorder
-
-log = logging.getLogger("redecode_record")
-MOST_FAILURES = 8
+logger = logging.getLogger("redecode_record")
 
 
 class Guard:
-    def __init__(self, name: str) -> None:
-        self.name = name
+    """Runs a hook's code; the first failure ends the hook.
+
+    Attributes:
+        failures: failed calls; more than one only when they ran at the same time.
+        active: False once the hook has ended.
+    """
+
+    def __init__(self, engine: str, close: Callable[[str], None]) -> None:
+        self._engine = engine
+        self._close = close
+        self._replaced: list[tuple[Any, str]] = []
         self.failures = 0
-        self.off = False
+        self.active = True
 
-    def run(self, work: Callable[..., Any], *arguments: Any) -> None:
-        if self.off:
-            return
+    def replace(self, owner: Any, name: str, method: Callable[..., Any]) -> None:
+        """Gives the object `owner` its own `name`, until the hook ends."""
+        setattr(owner, name, method)
+        self._replaced.append((owner, name))
+
+    def run(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """What `act` returns; None when it failed or the hook has ended."""
+        if not self.active:
+            return None
         try:
-            work(*arguments)
-        except Exception as error:  # the engine must go on
+            return act(*arguments)
+        except Exception as error:
             self.failures += 1
-            if self.failures == 1:
-                log.warning("%s: recording failed: %s: %s", self.name, type(error).__name__, error)
-            if self.failures == MOST_FAILURES:
-                self.off = True
-                log.warning("%s: recording is off after %d failures", self.name, self.failures)
+            self.end(f"{type(error).__name__}: {error}", failed=True)
+            return None
 
-
-def recorder_from_environment(**options: Any) -> Optional[Recorder]:
-    """REDECODE_RECORD names the trace; without it nothing is recorded. '%p' stands for the process
-    id, for engines with a process a rank."""
-    path = os.environ.get("REDECODE_RECORD")
-    if not path:
-        return None
-    sampling = os.environ.get("REDECODE_RECORD_SAMPLING")
-    if sampling:
-        options["sampling"] = sampling
-    kept = ("CUDA_", "SGLANG_", "VLLM_", "PYTORCH_", "NCCL_")
-    options["environment"] = sorted(
-        f"{k}={v}"
-        for k, v in os.environ.items()
-        if k.startswith(kept) and not any(s in k for s in ("KEY", "TOKEN", "SECRET", "PASSWORD"))
-    )
-    return Recorder(path.replace("%p", str(os.getpid())), **options)
+    def end(self, why: str, *, failed: bool = False) -> None:
+        """Leaves the engine's objects as they were and closes the trace, once."""
+        if not self.active:
+            return
+        self.active = False
+        for owner, name in reversed(self._replaced):
+            vars(owner).pop(name, None)
+        self._replaced.clear()
+        if failed:
+            logger.warning(
+                "redecode_record: recording of %s stopped, the engine goes on: %s",
+                self._engine,
+                why,
+                exc_info=True,
+            )
+        try:
+            self._close(why)
+        except Exception:
+            logger.warning("redecode_record: the trace is not complete", exc_info=True)

@@ -1,170 +1,206 @@
-"""Schedule: what engines say of a step, as the recorder wants it: rows, arrivals, pages, ends.
+"""ScheduleWriter: steps of an engine, written as soon as their input tokens are known on the host.
 
-A row is a token that a request runs; its slot is page * page_size + position % page_size. Where the
-engine keeps its pages on the GPU, Schedule hands out pages of its own numbering: the batches are
-those of the engine, the places are not.
+An engine that schedules ahead launches step n + 1 before the tokens of step n are back, so the
+host does not know yet what step n + 1 reads. Such a step waits here until they are; it is written
+before its own result at the latest.
 """
 
 from __future__ import annotations
 
-import heapq
+from array import array
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any
 
-from ..recorder import End, Phase, Recorder
+from ..recorder import Recorder
+from ..words import Event, Phase, Reason
 
 
-@dataclass
+class Unsupported(Exception):
+    """The engine does something that a trace cannot say yet; ends the hook."""
+
+
+class TokenSource:
+    """The sequence of a request so far: its prompt, then what was sampled."""
+
+    def known(self) -> int:
+        """How many tokens the host knows."""
+        raise NotImplementedError
+
+    def slice(self, begin: int, end: int) -> Sequence[int]:
+        """Tokens begin..end, end not included, all of them known."""
+        raise NotImplementedError
+
+    def one(self, position: int) -> int:
+        """The token there; -1 when it is not known."""
+        raise NotImplementedError
+
+    def append(self, token: int) -> None:
+        """What was sampled; nothing to do where the engine appends it itself."""
+
+
+@dataclass(eq=False, slots=True)
 class Running:
+    """A request between its arrival and its departure; made anew when it is resumed."""
+
+    name: str  # the engine's own id
     number: int
-    tokens: list[int]  # prompt and output as far as they are known here
-    prompt_tokens: int
+    tokens: TokenSource
+    given: int = 0  # tokens it arrived with; those behind them were sampled
+    next_position: int = 0
     pages: list[int] = field(default_factory=list)
+    place: int = -1  # where the engine keeps it, for those that number places
+    sampling: Any = None  # the engine's own, for those that say it only once
+
+
+@dataclass(eq=False, slots=True)
+class Chunk:
+    """Consecutive tokens of one request in a step; `samples`: the last one gives a token."""
+
+    running: Running
+    begin: int
+    count: int
+    samples: bool
 
 
 @dataclass
-class Part:
-    """What one request runs in a step."""
+class Launch:
+    """A step as it was launched."""
 
-    request: str
-    first: int  # position of the first token
-    count: int
+    phase: Phase
+    time_ns: int
+    chunks: list[Chunk]
+    bucket: int = 0
+    index: int = -1
+    departures: list[tuple[int, Reason]] = field(default_factory=list)
+    arrivals: list[dict[str, Any]] = field(default_factory=list)
+    pages: list[tuple[int, int, int, bool]] = field(default_factory=list)
 
 
-class Schedule:
-    def __init__(self, recorder: Recorder, page_size: int, own_pages: bool = False) -> None:
+class ScheduleWriter:
+    """Writes launches in order, and outputs behind them.
+
+    Args:
+        page_size: tokens a page; slots are page * page_size + position % page_size.
+        vocab: tokens outside it are counted as unknown and written as 0; 0: any.
+
+    Attributes:
+        unknown_tokens: input tokens that the host never knew, written as 0. Each step that holds
+            some is followed by a note in the trace.
+    """
+
+    def __init__(self, recorder: Recorder, page_size: int, vocab: int) -> None:
         self.recorder = recorder
         self.page_size = page_size
-        self.own_pages = own_pages
-        self.running: dict[str, Running] = {}
-        self.parked: dict[str, Running] = {}  # preempted
-        self._free_pages: list[int] = []
-        self._next_page = 1  # page 0 is the dummy page
-        self._rows: list[int] = []
+        self.unknown_tokens = 0
+        self._top_token = vocab - 1 if vocab else 2**31 - 1
+        self._waiting: deque[Launch] = deque()
+        self._next_index = 0
 
-    def arrive(
-        self,
-        request: str,
-        tokens: Sequence[int],
-        *,
-        cached_tokens: int = 0,
-        max_tokens: int = 0,
-        resumed: bool = False,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int = 0,
-        min_p: float = 0.0,
-        seed: Optional[int] = None,
-    ) -> None:
-        number = self.recorder.request_id(request)
-        self.running[request] = Running(number, list(tokens), len(tokens))
-        self.recorder.arrive(
-            number,
-            prompt_tokens=len(tokens),
-            cached_tokens=cached_tokens,
-            max_tokens=max_tokens,
-            resumed=resumed,
-            temperature=temperature,
-            top_p=top_p,
-            top_k=max(0, top_k),
-            min_p=min_p,
-            seed=0 if seed is None else seed,
-        )
+    def launch(self, step: Launch) -> int:
+        """Takes a launched step; its index."""
+        step.index = self._next_index
+        self._next_index += 1
+        self._waiting.append(step)
+        self.write_known()
+        return step.index
 
-    def add_pages(self, request: str, pages: Sequence[int]) -> None:
-        running = self.running[request]
-        for page in pages:
-            self.recorder.page(running.number, len(running.pages), page)
-            running.pages.append(page)
+    def write_known(self) -> None:
+        """Writes the steps at the head whose tokens are all known."""
+        while self._waiting:
+            for chunk in self._waiting[0].chunks:
+                if chunk.running.tokens.known() < chunk.begin + chunk.count:
+                    return
+            self._write(self._waiting.popleft())
 
-    def depart(self, request: str, end: End = End.FINISHED) -> None:
-        running = self.running.pop(request, None)
-        if running is None:
-            self.parked.pop(request, None)
-            return
-        self.recorder.depart(running.number, end)
-        if end == End.PREEMPTED:
-            self.parked[request] = running
-        if self.own_pages:
-            for page in running.pages:
-                heapq.heappush(self._free_pages, page)
+    def write_until(self, index: int) -> None:
+        """Writes steps up to `index`, tokens known or not."""
+        while self._waiting and self._waiting[0].index <= index:
+            self._write(self._waiting.popleft())
 
-    def resume(self, request: str, cached_tokens: int) -> bool:
-        """Back after a preemption, with the tokens it had."""
-        parked = self.parked.pop(request, None)
-        if parked is None:
-            return False
-        self.arrive(request, parked.tokens, cached_tokens=cached_tokens, resumed=True)
-        return True
+    def outputs(self, index: int, rows: Sequence[tuple[int, int, int, int]]) -> None:
+        """Sampled tokens of a step: (row of the step, request, position, token)."""
+        self.write_until(index)
+        if rows:
+            row, request, position, token = zip(*rows, strict=True)
+            self.recorder.outputs(
+                step=index, row=row, request=request, position=position, token=token
+            )
 
-    def _own_page(self) -> int:
-        if self._free_pages:
-            return heapq.heappop(self._free_pages)
-        self._next_page += 1
-        return self._next_page - 1
+    def finish(self) -> None:
+        """Writes what still waits."""
+        self.write_until(self._next_index)
 
-    def _cover(self, part: Part) -> None:
-        pages = self.running[part.request].pages
-        while len(pages) * self.page_size < part.first + part.count:
-            self.add_pages(part.request, [self._own_page()])
+    def _tokens(self, chunk: Chunk) -> tuple[Sequence[int], int]:
+        source, end = chunk.running.tokens, chunk.begin + chunk.count
+        known = max(chunk.begin, min(end, source.known()))
+        tokens = source.slice(chunk.begin, known)
+        unknown = end - known
+        if tokens and not 0 <= min(tokens) <= max(tokens) <= self._top_token:
+            unknown += sum(not 0 <= token <= self._top_token for token in tokens)
+            tokens = [token if 0 <= token <= self._top_token else 0 for token in tokens]
+        return tokens, unknown
 
-    def step(self, parts: Sequence[Part], bucket: int = 0) -> list[str]:
-        """Records the step; returns the requests that sample at its end, in row order."""
-        request: list[int] = []
-        position: list[int] = []
-        token: list[int] = []
-        slot: list[int] = []
-        wants: list[int] = []
-        samples: list[str] = []
-        decode = prefill = False
-        for part in parts:
-            if self.own_pages:
-                self._cover(part)
-            running = self.running[part.request]
-            last = part.first + part.count
-            decode = decode or part.first >= running.prompt_tokens
-            # Several tokens at once, as of a draft, are no plain decode step either.
-            prefill = prefill or part.first < running.prompt_tokens or part.count > 1
-            for at in range(part.first, last):
-                request.append(running.number)
-                position.append(at)
-                token.append(running.tokens[at] if at < len(running.tokens) else 0)
-                slot.append(self._slot(running, at))
-                wants.append(1 if at == last - 1 and last >= len(running.tokens) else 0)
-            if last >= len(running.tokens):
-                samples.append(part.request)
-        phase = Phase.MIXED if decode and prefill else Phase.DECODE if decode else Phase.PREFILL
-        self.recorder.step(
+    def _write(self, step: Launch) -> None:
+        say = self.recorder
+        for number, reason in step.departures:
+            say.depart(number, reason)
+        for arrival in step.arrivals:
+            say.arrive(**arrival)
+        for number, entry, page, shared in step.pages:
+            say.page(number, entry, page, shared=shared)
+        columns, wants, unknown = self._columns(step)
+        request, position, token, slot = columns
+        say.step(
+            step.phase,
             request=request,
             position=position,
             token=token,
             slot=slot,
-            wants_output=wants,
-            phase=phase,
-            bucket=bucket,
+            wants_output=None if 0 not in wants else bytes(wants),
+            bucket=step.bucket,
+            index=step.index,
+            time_ns=step.time_ns,
         )
-        self._rows = [i for i, w in enumerate(wants) if w]
-        return samples
+        if unknown:
+            self.unknown_tokens += unknown
+            say.event(
+                Event.NOTE,
+                text=f"step {step.index}: {unknown} input tokens were never known to the host "
+                "or are outside the vocabulary, written as 0",
+            )
 
-    def outputs(self, samples: Sequence[str], tokens: Sequence[Sequence[int]]) -> None:
-        """Sampled tokens of the last step; of several (speculation) the first is recorded as its
-        output and all are appended."""
-        rows: list[int] = []
-        first: list[int] = []
-        for row, request, sampled in zip(self._rows, samples, tokens):
-            if not sampled:
+    def _columns(self, step: Launch) -> tuple[list[array[int]], bytearray, int]:
+        """Request, position, token and slot of all rows; which of them sample; unknown tokens."""
+        request, position, token, slot = array("I"), array("I"), array("i"), array("I")
+        wants, unknown, size, top_token = bytearray(), 0, self.page_size, self._top_token
+        for chunk in step.chunks:
+            running, begin = chunk.running, chunk.begin
+            if chunk.count == 1:
+                value = running.tokens.one(begin)
+                if not 0 <= value <= top_token:
+                    value, unknown = 0, unknown + 1
+                request.append(running.number)
+                position.append(begin)
+                token.append(value)
+                slot.append(running.pages[begin // size] * size + begin % size)
+                wants.append(chunk.samples)
                 continue
-            rows.append(row)
-            first.append(int(sampled[0]))
-            running = self.running.get(request)
-            if running is not None:
-                running.tokens.extend(int(t) for t in sampled)
-        if first:
-            self.recorder.outputs(token=first, row=rows)
+            request.extend([running.number] * chunk.count)
+            position.extend(range(begin, begin + chunk.count))
+            tokens, missing = self._tokens(chunk)
+            token.extend(tokens)
+            token.extend([0] * (chunk.count - len(tokens)))
+            unknown += missing
+            self._slots(chunk, slot)
+            wants += bytes(chunk.count - 1) + bytes([chunk.samples])
+        return [request, position, token, slot], wants, unknown
 
-    def _slot(self, running: Running, position: int) -> int:
-        index = position // self.page_size
-        if index >= len(running.pages):
-            return 0
-        return running.pages[index] * self.page_size + position % self.page_size
+    def _slots(self, chunk: Chunk, slot: array[int]) -> None:
+        size, at, end = self.page_size, chunk.begin, chunk.begin + chunk.count
+        while at < end:
+            until = min(end, (at // size + 1) * size)
+            first = chunk.running.pages[at // size] * size + at % size
+            slot.extend(range(first, first + until - at))
+            at = until
