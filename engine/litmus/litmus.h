@@ -116,7 +116,7 @@ inline constexpr size_t kStreams = 16;
 // one of litmus_limits is passed. What is parsed is well formed: ids are unique, names are known
 // where they are used, expected ids and fixed ids exist.
 Litmus parse_litmus(std::string_view text, const std::string& name);
-// Errors: as parse_litmus; environment when the file cannot be read.
+// Errors: as parse_litmus; missing.
 Litmus load_litmus(const std::string& path);
 
 // `text` in one style: aligned ids and actors, single spaces, every comment kept. Formatting twice

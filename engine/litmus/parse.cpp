@@ -224,7 +224,7 @@ Litmus parse_litmus(std::string_view text, const std::string& name) {
 
 Litmus load_litmus(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(ErrorCode::environment, "cannot be opened for reading", path);
+  if (!in) throw Error(ErrorCode::missing, "no such litmus file, or it may not be read", path);
   std::string text(litmus_limits::kFileBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) throw Error(ErrorCode::environment, "cannot be read", path);
