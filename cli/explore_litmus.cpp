@@ -72,6 +72,8 @@ std::string json_of(const Litmus& litmus, const LitmusExploration& x) {
   for (size_t i = 0; i < e.pairs.size(); ++i) {
     json.begin_object().member("first", x.races[i].first.op).member("second", x.races[i].second.op);
     json.member("flips", e.pairs[i].flips_alone);
+    json.member("torn_by_first", e.pairs[i].torn_by_first);
+    json.member("torn_by_second", e.pairs[i].torn_by_second);
     json.member("order", e.pairs[i].witness ? e.pairs[i].witness->order : std::string());
     json.end_object();
   }

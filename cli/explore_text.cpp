@@ -48,6 +48,7 @@ constexpr size_t kMostGroups = 3;
 std::string searches_text(const Exploration& e) {
   std::string out;
   add_part(out, share_text(e.guided, "guided"));
+  add_part(out, share_text(e.tiles, "by tiles"));
   add_part(out, share_text(e.random, "random"));
   if (e.pct.tried != 0)
     add_part(out, share_text(e.pct, "pct") + ", each at least " + scientific(e.pct_bound) +
@@ -61,6 +62,7 @@ std::string searches_text(const Exploration& e) {
 void searches_json(const Exploration& e, JsonWriter& json) {
   json.key("searches").begin_object();
   count_json("guided", e.guided, json);
+  count_json("tiles", e.tiles, json);
   count_json("random", e.random, json);
   count_json("pct", e.pct, json);
   json.member("pct_bound", e.pct_bound);

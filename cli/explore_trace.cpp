@@ -134,7 +134,10 @@ class TraceExplorer {
  public:
   TraceExplorer(const CommandContext& context, const Trace& trace, const Mode& mode,
                 const ExploreTraceOptions& options, StepIndex step)
-      : context_(context), options_(options), candidate_(trace, step, mode, options.threads) {
+      : context_(context),
+        options_(options),
+        capture_(mode.capture),
+        candidate_(trace, step, mode, options.threads) {
     out_.step = step;
     StepLab golden(trace, step, clean_mode(mode), options.threads);
     expected_ = golden.run("fifo");
@@ -149,8 +152,11 @@ class TraceExplorer {
     out_.repair = repair(out_.structure.program, out_.structure.extents, out_.structure.submission,
                          out_.structure.races);
     if (!out_.structure.races.empty())
-      out_.price = price_fix(out_.structure.program, out_.structure.submission,
-                             out_.structure.races, out_.repair, load_device(options_.device));
+      // A prefill runs eager in every mode: it is priced as the decode steps of the mode run.
+      out_.price =
+          price_fix(out_.structure.program,
+                    capture_ == CaptureMode::graph ? Submission::graph : out_.structure.submission,
+                    out_.structure.races, out_.repair, load_device(options_.device));
     return std::move(out_);
   }
 
@@ -209,6 +215,7 @@ class TraceExplorer {
 
   const CommandContext& context_;
   const ExploreTraceOptions& options_;
+  CaptureMode capture_;
   StepLab candidate_;
   StepOutput expected_;
   TraceExploration out_;

@@ -40,7 +40,11 @@ class Explorer {
  public:
   Explorer(const Program& program, const ExtentTable& extents, const OpGraph& graph,
            const ExploreOptions& options)
-      : program_(program), graph_(graph), options_(options), model_(program, extents, graph) {
+      : program_(program),
+        extents_(extents),
+        graph_(graph),
+        options_(options),
+        model_(program, extents, graph) {
     out_.ops = graph.size();
     out_.lanes = graph.lane_count;
   }
@@ -70,8 +74,17 @@ class Explorer {
     return out_.stopped;
   }
 
+  void tear(const Finding& race, PairResult& pair, Tally& tally) {
+    const auto goes_wrong = [&](uint32_t split, uint32_t between) {
+      const auto fault = torn_run(program_, extents_, options_.submission, split, between);
+      return fault && tally.add(*fault);
+    };
+    pair.torn_by_first = goes_wrong(race.second.command, race.first.command);
+    pair.torn_by_second = goes_wrong(race.first.command, race.second.command);
+  }
+
   void guided(const std::vector<Finding>& races) {
-    Tally tally;
+    Tally tally, torn;
     for (const Finding& race : races) {
       if (race.kind != FindingKind::race || stopped()) continue;
       PairResult pair;
@@ -83,9 +96,11 @@ class Explorer {
         const ContentFault fault = model_.run(*order);
         if (tally.add(fault)) pair.witness = keep(*order);
       }
+      tear(race, pair, torn);
       out_.pairs.push_back(std::move(pair));
     }
     out_.guided = tally.take();
+    out_.tiles = torn.take();
   }
 
   template <class Make>
@@ -155,6 +170,7 @@ class Explorer {
   }
 
   const Program& program_;
+  const ExtentTable& extents_;
   const OpGraph& graph_;
   const ExploreOptions& options_;
   ContentModel model_;

@@ -14,6 +14,7 @@
 
 #include "engine/explore/content_model.h"
 #include "engine/explore/orders.h"
+#include "engine/explore/tiles.h"
 #include "engine/plan/anchor.h"
 #include "traces/finding.h"
 
@@ -25,9 +26,10 @@ struct ExploreOptions {
   uint64_t pct_orders = 1000;
   uint32_t pct_depth = 2;
   uint64_t exhaustive_limit = 200'000;
-  std::optional<uint32_t> preemptions;  // of the exhaustive search
-  StepIndex step = 0;                   // written into the order strings
-  std::function<bool()> stop;           // polled between orders; null: never
+  std::optional<uint32_t> preemptions;        // of the exhaustive search
+  StepIndex step = 0;                         // written into the order strings
+  Submission submission = Submission::eager;  // of the graph; for tiles
+  std::function<bool()> stop;                 // polled between orders; null: never
 };
 
 // A shrunk order that goes wrong.
@@ -42,6 +44,8 @@ struct PairResult {
   uint32_t first = 0, second = 0;  // nodes, in program order
   bool flips_alone = false;        // an order runs them the other way round
   std::optional<Witness> witness;  // of the order that flips this pair
+  bool torn_by_first = false;      // the first op between tiles of the second goes wrong
+  bool torn_by_second = false;     // and the other way round
 };
 
 struct SearchCount {
@@ -55,7 +59,7 @@ struct Exploration {
   uint32_t ops = 0, lanes = 0;
   bool fifo_wrong = false;        // the fault needs no order
   std::vector<PairResult> pairs;  // of the races given
-  SearchCount guided, random, pct;
+  SearchCount guided, tiles, random, pct;
   double pct_bound = 0;  // least chance of one pct order
   ExhaustiveResult exhaustive;
   SearchCount exhaustive_count;

@@ -147,4 +147,28 @@ TEST_CASE("Waits that order nothing new are named", "[explore][repair]") {
   CHECK(r.needless_waits.size() == 2);
 }
 
+TEST_CASE("Tiles: an op between two halves of another, where an edge allows it", "[explore]") {
+  const Explored x = explored("scenario s\npersist r @R =v\n1 M k whole w=r:a\n2 S k look r=r:a\n");
+  REQUIRE(x.exploration.pairs.size() == 1);
+  CHECK(x.exploration.pairs[0].torn_by_first);
+  CHECK(x.exploration.pairs[0].torn_by_second);
+  CHECK(x.exploration.tiles.tried == 2);
+  // Two writers of one content: no order of whole ops shows them, nor do tiles.
+  const Explored same = explored(
+      "scenario s\npersist r @R =v\n1 M k one w=r:a\n2 S k two w=r:a\n3 S rec e\n4 M wait e\n"
+      "5 M k look r=r:a\n");
+  CHECK(same.exploration.guided.wrong == 0);
+  CHECK(same.exploration.tiles.wrong == 0);
+  CHECK(same.exploration.tiles.tried == 2);
+  // Ordered ops have no order with one between the tiles of the other.
+  const LitmusProgram p = lower(parse_litmus(
+      "scenario s\npersist r @R =v\n1 M k one w=r:a\n2 M k two r=r:a\n3 H k host r=r\n", "s"));
+  CHECK_FALSE(torn_run(p.program, p.extents, Submission::eager, 0, 1));
+  CHECK_FALSE(tiled(p.program, 2, 0));
+  const auto tiles = tiled(p.program, 0, 1);
+  REQUIRE(tiles);
+  CHECK(tiles->program.commands.size() == p.program.commands.size() + 5);
+  CHECK((*tiles->program.names)[tiles->program.commands[tiles->other].name] == "two");
+}
+
 }  // namespace redecode
