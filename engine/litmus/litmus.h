@@ -24,7 +24,7 @@
 //   ID        a decimal number; ops run in order of their ids.
 //
 // Rows of a region with equal names are the same bytes; a buffer without a row is all of its
-// region. Kernels named resident_* or cooperative_* count as k!.
+// region. Kernels whose names hold resident, cooperative, grid_barrier or grid_sync count as k!.
 #pragma once
 #include <compare>
 #include <cstdint>

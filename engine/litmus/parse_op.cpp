@@ -105,6 +105,13 @@ void parse_bake(LitmusLine& line, LitmusOp& op) {
   op.target = name_of(line, word.substr(equals + 1), "a buffer", equals + 1);
 }
 
+// Names by which such kernels go.
+bool says_resident(std::string_view name) {
+  for (const std::string_view word : {"resident", "cooperative", "grid_barrier", "grid_sync"})
+    if (name.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
 }  // namespace
 
 DecimalId parse_litmus_id(LitmusLine& line, std::string_view text) {
@@ -161,8 +168,7 @@ LitmusOp parse_litmus_op(LitmusLine& line) {
   const bool host_kernel = op.actor == "H" && (op.verb == LitmusVerb::kernel_before_wait ||
                                                op.verb == LitmusVerb::kernel_all_resident);
   if (host_kernel) line.fail("the host runs plain ops only");
-  if (op.verb == LitmusVerb::kernel &&
-      (op.name.starts_with("resident_") || op.name.starts_with("cooperative_")) && op.actor != "H")
+  if (op.verb == LitmusVerb::kernel && op.actor != "H" && says_resident(op.name))
     op.verb = LitmusVerb::kernel_all_resident;
   line.finish();
   return op;

@@ -95,7 +95,7 @@ TEST_CASE("dsv4: all modes equal the golden at every bucket", "[modes]") {
   REQUIRE(compare_modes(options, trace, IndexKeyType::bf16, all_modes()) > 20000);
 }
 
-TEST_CASE("dsv4: each index-key type and top-k version equals its golden", "[modes]") {
+TEST_CASE("dsv4: each index-key type and top-k version equals its golden", "[modes][slow]") {
   const RigOptions options = options_for("dsv4-small");
   const Trace trace = record_agents(options, "sessions=5 rounds=1 ctx=110 max_tokens=7").trace;
   std::set<Digest> goldens;
@@ -119,7 +119,7 @@ TEST_CASE("freed memory may be poisoned without changing a bit", "[modes]") {
   }
 }
 
-TEST_CASE("a batch above the largest bucket runs eager in every mode and equals", "[modes]") {
+TEST_CASE("a batch above the largest bucket runs eager in every mode and equals", "[modes][slow]") {
   for (const std::string model : {"llama-small", "dsv4-small"}) {
     RigOptions options;
     options.model = model;

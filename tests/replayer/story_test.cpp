@@ -43,7 +43,7 @@ Mode story_mode(CaptureMode capture, StreamMode streams, const std::string& orde
 }  // namespace
 
 TEST_CASE("early-free corrupts under paced orders only with bf16 keys, graph and multi-stream",
-          "[story]") {
+          "[story][slow]") {
   const Trace trace = agents("sessions=16 rounds=2 ctx=110 max_tokens=16");
   for (const IndexKeyType key : {IndexKeyType::bf16, IndexKeyType::fp8, IndexKeyType::fp4}) {
     Mode golden_mode;
