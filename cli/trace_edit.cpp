@@ -163,6 +163,8 @@ int run_decrypt(const CommandContext& context, const Edit& o) {
 }
 
 int run_redact(const CommandContext& context, const Edit& o) {
+  if (!o.decrypt.empty() && !(o.salt.empty() && o.encrypt.empty()))
+    throw Error(ErrorCode::usage, "decrypt, or redact", "--decrypt");
   if (!o.decrypt.empty()) return run_decrypt(context, o);
   const RedactResult result = redact(o.inputs.front(), o.output, o.force, redact_options(o));
   const RedactionProof proof = prove_redacted(o.output);

@@ -21,6 +21,38 @@ void AcrossGaps::cross_gap(Step& out) {
   after_gap_ = true;
 }
 
+// Arrivals and page changes, one after the other: a page given to a request that is left out no
+// longer holds what was written, and one shared with such a request never did.
+void AcrossGaps::follow_pages(const Step& step, Step& out) {
+  std::set<RequestId> arriving, broken;
+  for (const Arrival& a : step.arrivals)
+    if (!(after_gap_ && a.resumed && left_out_.contains(a.request))) arriving.insert(a.request);
+  for (const PageChange& change : step.page_changes) {
+    const bool is_whole = (keeps(change.request) || arriving.contains(change.request)) &&
+                          !broken.contains(change.request);
+    if (!change.shared && is_whole) pages_.insert(change.page);
+    if (!change.shared && !is_whole) pages_.erase(change.page);
+    if (change.shared && is_whole && after_gap_ && !pages_.contains(change.page))
+      broken.insert(change.request);
+  }
+  for (const PageChange& change : step.page_changes)
+    if (!change.shared && broken.contains(change.request)) pages_.erase(change.page);
+  for (const RequestId request : broken) {
+    left_out_.insert(request);
+    arriving.erase(request);
+    if (running_.erase(request) != 0)
+      out.departures.push_back({request, DepartureReason::cancelled});
+  }
+  for (const Arrival& a : step.arrivals) {
+    if (!arriving.contains(a.request)) continue;
+    running_.insert(a.request);
+    left_out_.erase(a.request);
+    out.arrivals.push_back(a);
+  }
+  for (const PageChange& change : step.page_changes)
+    if (keeps(change.request)) out.page_changes.push_back(change);
+}
+
 Step AcrossGaps::filter(const Step& step) {
   Step out = step;
   out.departures.clear();
@@ -36,25 +68,7 @@ Step AcrossGaps::filter(const Step& step) {
   for (const Departure& d : step.departures)
     if (running_.erase(d.request) != 0) out.departures.push_back(d);
 
-  // A page shared with a request that is not whole holds what was lost.
-  std::set<RequestId> broken;
-  for (const PageChange& change : step.page_changes)
-    if (after_gap_ && change.shared && !pages_.contains(change.page)) broken.insert(change.request);
-  for (const Arrival& a : step.arrivals) {
-    if (broken.contains(a.request) || (after_gap_ && a.resumed && left_out_.contains(a.request)) ||
-        (after_gap_ && a.cached_tokens != 0 && broken.contains(a.request))) {
-      left_out_.insert(a.request);
-      continue;
-    }
-    running_.insert(a.request);
-    left_out_.erase(a.request);
-    out.arrivals.push_back(a);
-  }
-  for (const PageChange& change : step.page_changes) {
-    if (!keeps(change.request)) continue;
-    pages_.insert(change.page);
-    out.page_changes.push_back(change);
-  }
+  follow_pages(step, out);
   for (const Row& row : step.rows) {
     if (keeps(row.request)) {
       out.rows.push_back(row);

@@ -28,6 +28,7 @@ class AcrossGaps {
 
  private:
   void cross_gap(Step& out);
+  void follow_pages(const Step& step, Step& out);
   bool keeps(RequestId request) const { return running_.contains(request); }
 
   std::vector<StepIndex> gap_ends_;  // ascending; crossed once a step behind it comes

@@ -67,6 +67,40 @@ TEST_CASE("Across a gap only what is whole is decoded, and its bits are the reco
   CHECK(after > 0);
 }
 
+TEST_CASE("Across a gap a page that went to a lost request is no prefix any more") {
+  const std::vector<Gap> gaps = {{5, 6, 2, 0, 1}};
+  AcrossGaps across(gaps, false);
+  const auto step_at = [](StepIndex index, RequestId request, std::vector<PageChange> changes,
+                          bool arrives = true) {
+    Step step;
+    step.index = index;
+    Arrival arrival;
+    arrival.request = request;
+    if (arrives) step.arrivals.push_back(arrival);
+    step.page_changes = std::move(changes);
+    Row row;
+    row.request = request;
+    step.rows.push_back(row);
+    return step;
+  };
+  CHECK(across.filter(step_at(4, 1, {{1, 0, 10, false}})).rows.size() == 1);
+  // Behind the gap: 1 is lost; 2 writes page 11, which 3 shares.
+  CHECK(across.filter(step_at(7, 2, {{2, 0, 11, false}})).rows.size() == 1);
+  CHECK(across.filter(step_at(8, 3, {{3, 0, 11, true}})).rows.size() == 1);
+  CHECK(across.filter(step_at(9, 4, {{4, 0, 10, true}})).rows.empty());
+  // The lost request takes page 11 over: who shares it from now on shares what is not there.
+  CHECK(across.filter(step_at(10, 1, {{1, 1, 11, false}}, false)).rows.empty());
+  CHECK(across.filter(step_at(11, 5, {{5, 0, 11, true}, {5, 1, 12, false}})).rows.empty());
+  CHECK(across.filter(step_at(12, 6, {{6, 0, 12, true}})).rows.empty());
+  // One that was whole and then shares such a page is whole no longer, and leaves.
+  const Step last = across.filter(step_at(13, 2, {{2, 1, 11, true}}, false));
+  CHECK(last.rows.empty());
+  REQUIRE(last.departures.size() == 1);
+  CHECK(last.departures.front().request == 2);
+  CHECK(across.left_out() == std::set<RequestId>{1, 2, 4, 5, 6});
+  CHECK(across.rows_left_out() == 5);
+}
+
 TEST_CASE("Without a gap nothing is left out") {
   const Trace trace = recorded();
   ReplayResult result;

@@ -6,6 +6,7 @@
 
 #include "tests/traces/random_values.h"
 #include "tests/traces/temp_folder.h"
+#include "traces/edit/block_hasher.h"
 #include "traces/edit/redact.h"
 #include "traces/error.h"
 #include "traces/inspect.h"
@@ -190,6 +191,100 @@ TEST_CASE("redact: hashes show equal prefixes under one salt, and nothing else",
   options.salt = bytes_of("short");
   CHECK(code_of([&] { redact(folder / "t.rdt", folder / "x.rdt", true, options); }) ==
         ErrorCode::usage);
+}
+
+TEST_CASE("redact: a prefix from the cache has the hashes of who filled its pages", "[seal]") {
+  const std::vector<uint8_t> salt = bytes_of("0123456789abcdef");
+  BlockHasher hasher(salt, 2);
+  const auto hash_of = [](const Event& e) { return e.text.substr(e.text.rfind(' ') + 1); };
+  std::vector<Event> notes;
+  Step first;
+  first.page_changes = {{7, 0, 1, false}, {7, 1, 2, false}};
+  for (uint32_t i = 0; i < 4; ++i) first.rows.push_back({7, i, static_cast<int32_t>(i), 2 + i});
+  hasher.add(first, notes);
+  REQUIRE(notes.size() == 2);
+
+  // Request 8 shares both pages; its last cached token runs again and is not hashed twice.
+  Step second;
+  second.page_changes = {{8, 0, 1, true}, {8, 1, 2, true}, {8, 2, 3, false}};
+  second.rows = {{8, 3, 3, 5}, {8, 4, 9, 6}, {8, 5, 9, 7}};
+  hasher.add(second, notes);
+  REQUIRE(notes.size() == 5);
+  CHECK(hash_of(notes[2]) == hash_of(notes[0]));
+  CHECK(hash_of(notes[3]) == hash_of(notes[1]));
+  CHECK(notes[4].text.starts_with("hash 8 2 "));
+  CHECK(hash_of(notes[4]) != hash_of(notes[1]));
+
+  // A page that was given away, and one from before a loss, have nothing to share.
+  Step third;
+  third.page_changes = {{9, 0, 1, false}, {10, 0, 1, true}};
+  hasher.add(third, notes);
+  CHECK(notes.size() == 5);
+  hasher.forget();
+  Step fourth;
+  fourth.page_changes = {{11, 0, 2, true}};
+  fourth.rows = {{8, 6, 1, 8}, {8, 7, 1, 9}};
+  hasher.add(fourth, notes);
+  CHECK(notes.size() == 5);
+  for (const Event& e : notes) CHECK(is_hash_note(e));
+}
+
+TEST_CASE("redact: the proof takes nothing for a hash or a seal that is none", "[seal]") {
+  const test::TempFolder folder;
+  const auto holds = [&](Redaction kept, std::string text) {
+    TraceHeader header = test::sample_trace_header();
+    header.redaction = kept;
+    header.workload.clear();
+    header.environment.clear();
+    TraceWriter writer(folder / "p.rdt", header, {}, true);
+    Event event;
+    event.kind = EventKind::note;
+    event.text = std::move(text);
+    writer.write(event);
+    writer.close();
+    return prove_redacted(folder / "p.rdt").holds();
+  };
+  const std::string hash = "hash 1 0 0123456789abcdef", sealed = "sealed step 4 0/1 AAAA";
+  CHECK(holds(Redaction::hashes, hash));
+  CHECK(holds(Redaction::encrypted, sealed));
+  CHECK_FALSE(holds(Redaction::lengths, hash));
+  CHECK_FALSE(holds(Redaction::encrypted, hash));
+  CHECK_FALSE(holds(Redaction::hashes, sealed));
+  CHECK_FALSE(holds(Redaction::hashes, "hash of my password 0123456789abcdef"));
+  CHECK_FALSE(holds(Redaction::hashes, hash + " and more"));
+  CHECK_FALSE(holds(Redaction::encrypted, "sealed with a kiss"));
+  CHECK_FALSE(holds(Redaction::encrypted, sealed + " and more"));
+  CHECK_FALSE(holds(Redaction::encrypted, "sealed words 4 0/1 AAAA"));
+}
+
+TEST_CASE("redact: pieces of a seal in another order do not open", "[seal]") {
+  const test::TempFolder folder;
+  {
+    TraceWriter writer(folder / "t.rdt", test::sample_trace_header(), {});
+    Exchange e;
+    e.path = "/v1/completions";
+    e.prompt = std::string(3500, 'p') + std::string(3500, 'q');
+    e.prompt_bytes = e.prompt.size();
+    writer.write(e);
+    writer.close();
+  }
+  RedactOptions options;
+  options.keep = Redaction::encrypted;
+  options.key = key_of(9);
+  redact(folder / "t.rdt", folder / "e.rdt", false, options);
+  const Trace trace = load_trace(folder / "e.rdt");
+  REQUIRE(trace.events.size() == 3);
+  decrypt(folder / "e.rdt", folder / "d.rdt", false, options.key);
+  CHECK(load_trace(folder / "d.rdt").exchanges.front().prompt.ends_with("qq"));
+  for (const std::vector<size_t>& order :
+       {std::vector<size_t>{1, 0, 2}, std::vector<size_t>{0, 2}, std::vector<size_t>{0, 0, 1, 2}}) {
+    TraceWriter writer(folder / "m.rdt", trace.header, {}, true);
+    for (const size_t i : order) writer.write(trace.events[i]);
+    writer.write(trace.exchanges.front());
+    writer.close();
+    CHECK(code_of([&] { decrypt(folder / "m.rdt", folder / "d.rdt", true, options.key); }) ==
+          ErrorCode::corrupt);
+  }
 }
 
 }  // namespace redecode

@@ -4,7 +4,8 @@
 #include <cstring>
 #include <map>
 
-#include "traces/check.h"
+#include "traces/edit/block_hasher.h"
+#include "traces/edit/redaction_note.h"
 #include "traces/edit/same_file.h"
 #include "traces/error.h"
 
@@ -48,87 +49,9 @@ void take_out(Exchange& e, RedactResult& result) {
   for (ExchangeChoice& choice : e.choices) take_out(choice.text, result);
 }
 
-constexpr std::string_view kHashWord = "hash ", kSealedWord = "sealed ";
-constexpr size_t kHashedTextBytes = 256;
-constexpr size_t kSealedPieceBytes = 512 * 1024;
-
-Event note(StepIndex before_step, RequestId request, std::string text) {
-  Event event;
-  event.kind = EventKind::note;
-  event.before_step = before_step;
-  event.request = request;
-  event.text = std::move(text);
-  return event;
-}
-
-std::vector<uint8_t> bytes_of(std::span<const int32_t> tokens) {
-  std::vector<uint8_t> out(tokens.size_bytes());
-  if (!out.empty()) std::memcpy(out.data(), tokens.data(), out.size());
-  return out;
-}
-
-std::string hash_text(uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
-uint64_t first_bits(const std::array<uint8_t, 32>& hash) {
-  uint64_t out = 0;
-  for (int i = 0; i < 8; ++i) out = out << 8 | hash[static_cast<size_t>(i)];
-  return out;
-}
-
-// Chained over the blocks of a request: equal hashes mean equal text up to there.
-class BlockHasher {
- public:
-  BlockHasher(std::span<const uint8_t> salt, uint32_t page_size)
-      : salt_(salt), page_size_(std::max(1u, page_size)) {}
-
-  void add(const Step& step, std::vector<Event>& out) {
-    for (const Departure& d : step.departures) running_.erase(d.request);
-    for (const Row& row : step.rows) {
-      State& state = running_[row.request];
-      // What a request runs again after a preemption has been hashed before.
-      if (row.position != state.next) continue;
-      ++state.next;
-      state.tokens.push_back(row.token);
-      if (state.tokens.size() < page_size_) continue;
-      state.chain = next(state.chain, bytes_of(state.tokens));
-      state.tokens.clear();
-      out.push_back(note(step.index, row.request,
-                         std::string(kHashWord) + std::to_string(row.request) + ' ' +
-                             std::to_string(row.position / page_size_) + ' ' +
-                             hash_text(first_bits(state.chain))));
-    }
-  }
-
-  void add(Exchange& e) const {
-    std::array<uint8_t, 32> chain{};
-    for (size_t at = 0; at + kHashedTextBytes <= e.prompt.size(); at += kHashedTextBytes) {
-      const auto* bytes = reinterpret_cast<const uint8_t*>(e.prompt.data()) + at;
-      chain = next(chain, {bytes, bytes + kHashedTextBytes});
-      e.block_hashes.push_back(first_bits(chain));
-    }
-  }
-
- private:
-  struct State {
-    uint32_t next = 0;
-    std::vector<int32_t> tokens;
-    std::array<uint8_t, 32> chain{};
-  };
-  std::array<uint8_t, 32> next(const std::array<uint8_t, 32>& chain,
-                               const std::vector<uint8_t>& block) const {
-    std::vector<uint8_t> bytes(chain.begin(), chain.end());
-    bytes.insert(bytes.end(), block.begin(), block.end());
-    return keyed_hash(salt_, "redecode block", bytes);
-  }
-
-  std::span<const uint8_t> salt_;
-  uint32_t page_size_;
-  std::map<RequestId, State> running_;
-};
+constexpr std::string_view kSealedWord = "sealed ";
+// What base64 and the label make of it stays below the 4,096 bytes of an event's text.
+constexpr size_t kSealedPieceBytes = 2900;
 
 // Notes that hold what was taken out of the record after them, in pieces.
 void append_sealed(const SealKey& key, StepIndex before_step, const std::string& kind,
@@ -251,7 +174,10 @@ class Redacter {
     if (record.output) output(*record.output);
     if (record.event) event(*record.event);
     if (record.exchange) exchange(*record.exchange);
-    if (record.gap) writer_.write(*record.gap);
+    if (record.gap) {
+      hasher_.forget();
+      writer_.write(*record.gap);
+    }
   }
   const RedactResult& result() const { return result_; }
 
@@ -294,13 +220,10 @@ class Redacter {
   void exchange(Exchange& e) {
     if (encrypts()) append_sealed(options_.key, last_step_, exchange_kind(e), texts_of(e), notes_);
     notes();
-    Exchange hashed;
-    if (options_.keep == Redaction::hashes) {
-      hashed.prompt = e.prompt;
-      hasher_.add(hashed);
-    }
+    std::vector<uint64_t> hashes;
+    if (options_.keep == Redaction::hashes) hashes = hasher_.hashes_of(e.prompt);
     take_out(e, result_);
-    e.block_hashes = std::move(hashed.block_hashes);
+    e.block_hashes = std::move(hashes);
     writer_.write(e);
     ++result_.exchanges;
   }
@@ -316,7 +239,27 @@ class Redacter {
 bool is_sealed(const Event& e) {
   return e.kind == EventKind::note && e.text.starts_with(kSealedWord);
 }
-bool is_hash(const Event& e) { return e.kind == EventKind::note && e.text.starts_with(kHashWord); }
+
+// "KIND N I/M BASE64": nothing that anybody wrote fits in between.
+bool has_form_of_seal(std::string_view text) {
+  text.remove_prefix(kSealedWord.size());
+  const std::string_view kind = take_word(text), number = take_word(text);
+  std::string_view piece = take_word(text);
+  const size_t slash = std::min(piece.find('/'), piece.size());
+  const bool is_label =
+      (kind == "step" || kind == "output" || kind == "event" || kind == "exchange") &&
+      is_of(number, kDigits) && is_of(piece.substr(0, slash), kDigits) && slash < piece.size() &&
+      is_of(piece.substr(slash + 1), kDigits);
+  return is_label && is_of(text,
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                           "0123456789+/=");
+}
+
+bool may_stay(const Event& e, Redaction kept) {
+  if (e.text.empty()) return true;
+  if (kept == Redaction::hashes) return is_hash_note(e);
+  return kept == Redaction::encrypted && is_sealed(e) && has_form_of_seal(e.text);
+}
 
 // Pieces by kind, as they come in; whole ones are taken by the record they are of.
 class Unsealer {
@@ -337,15 +280,19 @@ class Unsealer {
                               : "this key does not open the trace, or its first seal is broken",
                   where);
     opened_any_ = true;
-    const std::string kind = label.substr(0, label.rfind(' '));
-    auto& whole = pieces_[kind];
-    whole.insert(whole.end(), plain->begin(), plain->end());
+    const size_t space = label.rfind(' ');
+    Pieces& pieces = pieces_[label.substr(0, space)];
+    const size_t slash = label.find('/', space);
+    if (label.substr(space + 1, slash - space - 1) != std::to_string(pieces.count))
+      throw Error(ErrorCode::corrupt, "the seal '" + label + "' stands out of its order", where);
+    ++pieces.count;
+    pieces.bytes.insert(pieces.bytes.end(), plain->begin(), plain->end());
   }
 
   std::optional<std::vector<uint8_t>> take(const std::string& kind) {
     const auto at = pieces_.find(kind);
     if (at == pieces_.end()) return std::nullopt;
-    auto out = std::move(at->second);
+    auto out = std::move(at->second.bytes);
     pieces_.erase(at);
     return out;
   }
@@ -362,7 +309,11 @@ class Unsealer {
  private:
   const SealKey& key_;
   bool opened_any_ = false;
-  std::map<std::string, std::vector<uint8_t>> pieces_;
+  struct Pieces {
+    size_t count = 0;
+    std::vector<uint8_t> bytes;
+  };
+  std::map<std::string, Pieces> pieces_;
 };
 
 void put_back(Unsealer& unsealer, Exchange& e) {
@@ -474,9 +425,7 @@ RedactionProof prove_redacted(const std::filesystem::path& path) {
     if (record.output) look_at(*record.output, left);
     if (record.exchange) look_at(*record.exchange, kept, left);
     if (record.event)
-      left.look(record.event->text.empty() ||
-                    (kept == Redaction::hashes && is_hash(*record.event)) ||
-                    (kept == Redaction::encrypted && is_sealed(*record.event)),
+      left.look(may_stay(*record.event, kept),
                 "event before step " + std::to_string(record.event->before_step) + ": its text");
   }
   proof.chunks = reader.summary().chunks;
